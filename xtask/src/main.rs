@@ -3,12 +3,19 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod bench;
+mod cancels;
 mod clients;
 mod connections;
 mod fuzz;
+#[cfg(test)]
+mod invariants;
+mod isolation;
 mod lab;
 mod ledger;
+mod memory;
 mod model;
+mod planted;
+mod reliability;
 mod rooms;
 mod server;
 mod sim;
@@ -30,18 +37,29 @@ cargo xtask sim --log SECONDS  the log alone: crashes, every crash point of smal
 cargo xtask sim --small [2]    storage: every crash point and every failure of the disk under all workloads of up to so
                                many operations (3: hours), every bit of every page header turned
 cargo xtask sim --flips N      so many bits turned anywhere in the files of a database and in a log; none may be silent
-cargo xtask sim --planted      bugs planted in log and engine, each of which must be found
+cargo xtask sim --planted      bugs planted in log and engine, each of which must be found; writes docs/reference/planted.md
+cargo xtask sim --planted FILE  the page from what the tests of single rooms have printed; other rows stay
+cargo xtask reliability        docs/reference/reliability.md, from the rows of reliability.tsv
 cargo xtask model              the log's write head and the buffer pool's protocol under loom: every interleaving of a
                                few threads
 cargo xtask miri               the unsafe code under Miri, where the nightly toolchain has it
 cargo xtask ledger [--kills 50] [--durability full|delayed|both] [--dir DIR] [--sessions 16] [--seed 1]
                                kill -9 under writing sessions; what was acknowledged must be there, whole; delayed
                                commits may lose the end of the log; DIR: a folder of the file system to run on
+cargo xtask isolation [--level L] [--mode PACKET|STATEMENT|both] [--transactions 1000000] [--kills 100]
+                      [--durability full|delayed] [--sessions 8] [--seconds S] [--seed 1] [--dir DIR] [--record on]
+                      [--profile release|sim]
+                               histories over sockets under kill -9, judged at their isolation level (L: all,
+                               read-uncommitted, read-committed, rcsi, repeatable-read, snapshot, serializable)
 cargo xtask sources [--built]  run the scripts of the published experiments (below DURAMEN_MATERIAL)
 cargo xtask bench              measure the figures of the README, PostgreSQL beside them
                                [--built] [--rounds N] [--seconds S] [--only WORD]
 cargo xtask connections [--count 1000]
                                what idle connections cost, and that nothing of them stays
+cargo xtask memory [--seconds N]
+                               statements that try to pass --max-memory, for ten minutes or so long
+cargo xtask cancels [--rows 200000] [--moments 12] [--seed 1] [--only NAME]
+                               statements of every kind given up at random moments: how long each goes on
 cargo xtask fuzz [--target NAME] [--seconds N] [--seed S]
                                hostile bytes for everything that reads from outside
 cargo xtask queries [--count 10000] [--seed S] [--keep-going on] [--threads T] [--parallel on]
@@ -58,14 +76,18 @@ fn main() -> ExitCode {
         ["clients", words @ ..] => clients::alone(words),
         ["sim", rest @ ..] => sim::run(rest),
         ["connections", options @ ..] => connections::run(options),
+        ["memory", options @ ..] => memory::run(options),
         ["fuzz", options @ ..] => fuzz::run("fuzz", options),
         ["queries", options @ ..] => fuzz::run("queries", options),
         ["model"] => model::run(),
         ["miri"] => model::miri(),
+        ["cancels", options @ ..] => cancels::run(options),
+        ["isolation", options @ ..] => isolation::run(options),
         ["ledger", options @ ..] => ledger::run(options),
         ["sources"] => sources::run(false),
         ["sources", "--built"] => sources::run(true),
         ["bench", rest @ ..] => bench::run(rest),
+        ["reliability"] => reliability::run(),
         ["rooms"] => {
             let wrong = rooms::violations();
             for line in &wrong {

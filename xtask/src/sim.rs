@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
+use crate::planted;
 use crate::root;
 use crate::test::Tally;
 
@@ -13,7 +14,8 @@ pub fn run(words: &[&str]) -> ExitCode {
         ["--flips", count] => count.parse().is_ok_and(flips),
         ["--small"] => small("2"),
         ["--small", steps] => small(steps),
-        ["--planted"] => planted(),
+        ["--planted"] => find_planted(true),
+        ["--planted", said @ ..] => planted::take(said),
         _ => passes(words),
     };
     if passed {
@@ -29,6 +31,8 @@ pub fn in_test(tally: &mut Tally) {
     tally.step("1,000 seeds of crash and recovery", seeds);
     let room = passes(&["--story", "room", "--seconds", "60"]);
     tally.step("room on shared pages, for a minute", room);
+    let sql = passes(&["--story", "sql", "--seconds", "75", "--shrink", "100"]);
+    tally.step("whole sessions, for 75 seconds", sql);
     tally.step(
         "the log alone, crash after crash for a minute",
         log_test(
@@ -40,26 +44,65 @@ pub fn in_test(tally: &mut Tally) {
         "every crash point and failure of small workloads",
         small("1"),
     );
-    tally.step("every planted bug is caught", planted());
+    tally.step("every planted bug is caught", find_planted(false));
 }
 
-/// Bugs planted in the engine, each of which the simulator must find.
-fn planted() -> bool {
-    let mut command = Command::new(cargo_program());
-    command.args(["test", "--profile", "sim", "-p", "duramen-sim"]);
-    command.args(["--features", "planted", "--test", "planted"]);
-    command.args(["--", "--nocapture"]).current_dir(root());
-    let engine = command.status().is_ok_and(|s| s.success());
-    let mut command = Command::new(cargo_program());
-    command.args(["test", "--profile", "sim", "-p", "duramen-storage"]);
-    command.args(["--features", "planted", "--lib", "planted_bugs_spoil"]);
+/// Bugs planted in the engine, each of which must be found; `write`: and the page that tells by what.
+fn find_planted(write: bool) -> bool {
     // One at a time: what is planted is planted in the whole process.
-    command
-        .args(["--", "--nocapture", "--test-threads=1"])
-        .current_dir(root());
-    let stories = command.status().is_ok_and(|s| s.success());
-    let log = log_test("planted", &[("DURAMEN_SEEDS", "6000")]);
-    engine && stories && log
+    let spoiled = ["--nocapture", "--test-threads=1"];
+    let runs: [(&str, &[&str], &str); 7] = [
+        ("duramen-sim", &["--features", "planted"], ""),
+        (
+            "duramen-storage",
+            &["--features", "planted"],
+            "planted_bugs_spoil",
+        ),
+        (
+            "duramen-txn",
+            &["--features", "planted"],
+            "planted_bugs_spoil",
+        ),
+        (
+            "duramen-os",
+            &["--features", "planted"],
+            "planted_bugs_spoil",
+        ),
+        (
+            "duramen-session",
+            &["--features", "planted"],
+            "planted_bugs_spoil",
+        ),
+        ("duramen-wal", &[], "planted_bugs_are_found"),
+        ("duramen-wal", &[], "planted_blindness_is_found"),
+    ];
+    let (mut all, mut rows) = (true, Vec::new());
+    for (room, features, name) in runs {
+        let mut command = Command::new(cargo_program());
+        command
+            .args(["test", "--profile", "sim", "-p", room])
+            .args(features);
+        match (room, name) {
+            ("duramen-sim", _) => command.args(["--test", "planted"]),
+            ("duramen-session", name) => command.args(["--test", "it", name]),
+            (_, name) => command.args(["--lib", name]),
+        };
+        command.arg("--").args(spoiled).current_dir(root());
+        if room == "duramen-wal" {
+            command.env("DURAMEN_SEEDS", "6000");
+        }
+        let Ok(ran) = command.output() else {
+            return false;
+        };
+        let said = String::from_utf8_lossy(&ran.stdout);
+        print!("{said}");
+        rows.extend(said.lines().filter_map(planted::row));
+        all &= ran.status.success();
+        if !ran.status.success() {
+            eprintln!("{}", String::from_utf8_lossy(&ran.stderr));
+        }
+    }
+    all && (!write || planted::write(&rows))
 }
 
 /// Storage: every crash point and every failure of the disk under all workloads of up to so many steps.

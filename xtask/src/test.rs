@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::{clients, lab, model, root, sim, sources};
+use crate::{clients, isolation, lab, model, root, sim, sources};
 
 /// What ran: the numbers of the closing line.
 #[derive(Default)]
@@ -11,7 +11,12 @@ pub struct Tally {
     pub passed: u32,
     pub failed: u32,
     pub skipped: Vec<String>,
+    /// What failed: the steps by name, the tests with what they printed.
+    failures: Vec<String>,
 }
+
+/// At most so many lines of what failing tests of one program printed are said again at the end.
+const SAID_AGAIN: usize = 60;
 
 impl Tally {
     pub fn step(&mut self, name: &str, ok: bool) {
@@ -20,11 +25,15 @@ impl Tally {
             self.passed += 1;
         } else {
             self.failed += 1;
+            self.failures.push(name.to_owned());
         }
     }
 
-    /// The closing lines, and the exit code.
+    /// The closing lines, and the exit code. What failed is said again: whoever reads a long run reads its end.
     pub fn end(&self) -> ExitCode {
+        for failure in &self.failures {
+            println!("failed: {failure}");
+        }
         for skipped in &self.skipped {
             println!("skipped: {skipped}");
         }
@@ -58,6 +67,7 @@ pub fn run(install: bool) -> ExitCode {
     }
     cargo_test(&mut tally);
     sim::in_test(&mut tally);
+    isolation::in_test(&mut tally);
     model::in_test(&mut tally);
     let built = cargo(&["build", "--release"])
         .status()
@@ -85,9 +95,9 @@ fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// Runs the tests of the workspace and adds up the `test result:` lines.
+/// Runs the tests of the workspace in the simulator's profile, with every assertion alive, and adds up the `test result:` lines.
 fn cargo_test(tally: &mut Tally) {
-    let child = cargo(&["test", "--workspace", "--no-fail-fast"])
+    let child = cargo(&["test", "--profile", "sim", "--workspace", "--no-fail-fast"])
         .stdout(Stdio::piped())
         .spawn();
     let Ok(mut child) = child else {
@@ -96,11 +106,20 @@ fn cargo_test(tally: &mut Tally) {
     };
     let stdout = child.stdout.take().expect("stdout is piped");
     let mut failed = 0;
+    let mut told = Vec::new();
     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
         println!("{line}");
+        if line == "failures:" || !told.is_empty() {
+            told.push(line.clone());
+        }
         if let Some((p, f)) = result_line(&line) {
             tally.passed += p;
             failed += f;
+            if f > 0 {
+                told.truncate(SAID_AGAIN);
+                tally.failures.push(told.join("\n"));
+            }
+            told.clear();
         }
     }
     let ok = child.wait().is_ok_and(|s| s.success());

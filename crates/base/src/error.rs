@@ -47,6 +47,16 @@ impl SqlError {
         }
     }
 
+    /// What carries the end of a request that was given up: it is never sent to the client.
+    pub fn given_up() -> SqlError {
+        crate::given_up::has_heard();
+        SqlError {
+            severity: 11,
+            state: 0,
+            ..SqlError::print("Query was canceled by user.".to_owned())
+        }
+    }
+
     /// Several errors as one: the last, with the others before it.
     pub fn joined(errors: Vec<SqlError>) -> Option<SqlError> {
         let mut all = Vec::with_capacity(errors.len());

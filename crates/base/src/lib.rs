@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod given_up;
 mod ids;
 mod lsn;
 pub mod messages;
 pub mod planted;
+pub mod utf16;
 
 pub use error::{SqlError, SqlResult};
 pub use ids::{AllocUnitId, DbId, FileId, ObjectId, PageId, RowsetId, SessionId, SlotId, XdesId};

@@ -41,6 +41,58 @@ pub enum Bug {
     LostKeepsNoLocks,
     /// `txn`: COMMIT over two databases is decided before what was prepared is on disk.
     DecisionBeforePrepared,
+    /// `os`: a file that is open is given to whoever names it in a statement, a backup say.
+    OpenFileGiven,
+    /// `txn`: packets leave before what they tell is durable.
+    GateOpen,
+    /// `txn`: a packet that depends on a failed log is kept, for ever.
+    HopelessHeld,
+    /// `txn`: nobody notes the last commit of a database.
+    CommitUnnoted,
+    /// `txn`: versions go although snapshots need them.
+    VersionsGoEarly,
+    /// `txn`: a SNAPSHOT transaction changes what others have changed since (no 3960).
+    ConflictUnseen,
+    /// `txn`: row locks are given up for a table lock that was not granted.
+    EscalationLosesLocks,
+    /// `txn`: what is given back stays in the table of locks.
+    LocksStay,
+    /// `txn`: a lock is granted whatever others hold.
+    GrantsMeet,
+    /// `txn`: a rollback to a savepoint gives back all locks.
+    SavepointLetsGo,
+    /// `txn`: a compensation record says that the record it undid is to be undone next.
+    UndoNextForgotten,
+    /// `storage`: nothing is kept of the room that an open transaction has freed on a page.
+    RoomNotKept,
+    /// `storage`: deleted rows go before their deleter has ended.
+    GhostsGoEarly,
+    /// `storage`: the page to the right of a split does not hear of its new neighbour.
+    NeighbourUntold,
+    /// `storage`: nobody looks at the checksum of a page that is read.
+    PageUnverified,
+    /// `storage`: nothing is repaired from the double-write file.
+    TornStays,
+    /// `storage`: undo knows a row that was inserted by all its bytes, whatever a system transaction has written into it since.
+    RowKnownByImage,
+    /// `storage`: a rollback undoes the oldest change first.
+    OldestUndoneFirst,
+    /// `storage`: what a CREATE that is rolled back has taken of pages is not given back.
+    PagesOfUndoneStay,
+    /// `storage`: a load writes what lies outside its rows once for the page, and again for the row that goes alone.
+    OutsideTwice,
+    /// `storage`: an insert does not ask whether somebody has locked the range that it goes into.
+    RangeNotAsked,
+    /// `catalog`: a name is everybody's before its lock is taken, and nobody doubts it.
+    NameBeforeLock,
+    /// `catalog`: who has defined nothing sees what another has defined and not committed.
+    DraftShown,
+    /// `session`: a plan is used whatever has become of the tables that it was made for.
+    PlanOutlivesTable,
+    /// `session`: memory that a statement was granted is not given back.
+    GrantKept,
+    /// `session`: one statement, UPDATE STATISTICS, does not ask for its right.
+    RightNotAsked,
 }
 
 impl Bug {
@@ -63,6 +115,40 @@ impl Bug {
         Bug::LostKeepsNoLocks,
         Bug::DecisionBeforePrepared,
     ];
+
+    /// Those that tests of whole sessions find (`crates/session/tests/it/planted.rs`).
+    pub const SESSIONS: [Bug; 5] = [
+        Bug::RangeNotAsked,
+        Bug::DraftShown,
+        Bug::PlanOutlivesTable,
+        Bug::GrantKept,
+        Bug::RightNotAsked,
+    ];
+
+    /// Those that a test finds by name, in the room where they are planted (`planted_tests`).
+    pub const TESTED: [Bug; 21] = [
+        Bug::OpenFileGiven,
+        Bug::GateOpen,
+        Bug::HopelessHeld,
+        Bug::CommitUnnoted,
+        Bug::VersionsGoEarly,
+        Bug::ConflictUnseen,
+        Bug::EscalationLosesLocks,
+        Bug::LocksStay,
+        Bug::GrantsMeet,
+        Bug::SavepointLetsGo,
+        Bug::UndoNextForgotten,
+        Bug::RoomNotKept,
+        Bug::GhostsGoEarly,
+        Bug::NeighbourUntold,
+        Bug::PageUnverified,
+        Bug::TornStays,
+        Bug::RowKnownByImage,
+        Bug::OldestUndoneFirst,
+        Bug::PagesOfUndoneStay,
+        Bug::OutsideTwice,
+        Bug::NameBeforeLock,
+    ];
 }
 
 #[cfg(feature = "planted")]
@@ -78,6 +164,21 @@ mod live {
         PLANTED.store(bug.map_or(0, |b| b as u8), Ordering::Relaxed);
     }
 
+    /// Plants a bug while a test runs that should find it; what the test says then. The hook that tells of panics is quiet
+    /// meanwhile.
+    pub fn found(bug: Bug, test: fn()) -> Option<String> {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        plant(Some(bug));
+        let result = std::panic::catch_unwind(test);
+        plant(None);
+        std::panic::set_hook(hook);
+        let said = result.err()?;
+        let text = said.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| said.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        Some(text.unwrap_or_else(|| "it panics".to_owned()))
+    }
+
     /// Whether this bug is planted.
     pub fn on(bug: Bug) -> bool {
         PLANTED.load(Ordering::Relaxed) == bug as u8
@@ -85,7 +186,7 @@ mod live {
 }
 
 #[cfg(feature = "planted")]
-pub use live::{on, plant};
+pub use live::{found, on, plant};
 
 /// Whether this bug is planted: never, in this build.
 #[cfg(not(feature = "planted"))]

@@ -9,6 +9,8 @@
 //!    lock already (it has made the table), and its waits are those that the search for deadlocks knows.
 //! 3. Then all begins again under the mutex, and the row is written under the user's locks.
 //!
+//! Nor does anybody make room in the log, which can be a checkpoint, with one: that comes before each attempt.
+//!
 //! The locks of step 1 end with the write; those of step 2 with the user's transaction.
 
 use duramen_base::{SqlResult, messages};

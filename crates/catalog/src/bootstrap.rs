@@ -6,8 +6,6 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_storage::Database;
-use duramen_txn::Transaction;
 use duramen_types::{CollationId, DateTime, SqlType, TypeId, Value};
 
 use crate::def::{ObjectKind, SCHEMA_SYS, TableDef};
@@ -38,33 +36,48 @@ pub(crate) const CLASS_FILEGROUP: i64 = 5;
 pub(crate) const CLASS_DATASPACE: i64 = 31;
 pub(crate) const CLASS_SCHEMA: i64 = 50;
 
-/// Fills a database that has been created and has no pages of its own yet.
-pub fn bootstrap(db: &Arc<Database>, tx: &Transaction, now: DateTime) -> SqlResult<()> {
-    let base = Base { db, tx };
+/// Fills a database that has been created and has no pages of its own yet. `transaction` runs one part of it in a transaction
+/// of its own: no part needs more of the log than the description of the widest base table.
+pub(crate) fn bootstrap(
+    now: DateTime,
+    transaction: impl Fn(&dyn Fn(&Base<'_>) -> SqlResult<()>) -> SqlResult<()>,
+) -> SqlResult<()> {
+    transaction(&pages)?;
+    for table in system_tables() {
+        if let Some(def) = base_table(table.id) {
+            transaction(&|base| describe_table(base, def, now))?;
+        }
+    }
+    transaction(&|base| {
+        principals(base, now)?;
+        types(base, now)?;
+        filegroup(base, now)
+    })
+}
+
+/// The base tables' pages, and the rows that say where they are.
+fn pages(base: &Base<'_>) -> SqlResult<()> {
     for table in id::STORED {
         let def = stored(*table)?;
         let mut rowsets = vec![&def.data];
         rowsets.extend(def.nonclustered().map(|i| &i.rowset));
         for rowset in rowsets {
-            let roots = db.create_storage(tx, rowset)?;
+            let roots = base.db.create_storage(base.tx, rowset)?;
             if *table == id::ALLOCUNITS && rowset.index_id == 1 {
-                db.set_boot_first_sysallocunits(tx, roots.first)?;
+                base.db.set_boot_first_sysallocunits(base.tx, roots.first)?;
             } else if *table == id::ALLOCUNITS {
                 // Both rowsets of sysallocunits exist now: their rows can go in, index entries and all.
-                describe::allocation_rows(&base, &def.data)?;
-                describe::allocation_rows(&base, rowset)?;
+                describe::allocation_rows(base, &def.data)?;
+                describe::allocation_rows(base, rowset)?;
             } else {
-                describe::allocation_rows(&base, rowset)?;
+                describe::allocation_rows(base, rowset)?;
             }
         }
     }
-    for table in system_tables() {
-        if let Some(def) = base_table(table.id) {
-            describe_table(&base, def, now)?;
-        }
-    }
-    principals(&base, now)?;
-    types(&base, now)?;
+    Ok(())
+}
+
+fn filegroup(base: &Base<'_>, now: DateTime) -> SqlResult<()> {
     for (class, kind) in [(CLASS_FILEGROUP, ""), (CLASS_DATASPACE, "FG")] {
         base.insert(
             Fields::new(id::CLSOBJS)?

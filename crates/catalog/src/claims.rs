@@ -2,13 +2,15 @@
 //!
 //! Invariants
 //! 1. A name is claimed before the rows that give or take it are written, under Sch-M on what it names: whoever doubts it
-//!    waits for that lock.
+//!    waits for that lock. [test: nobody_sees_or_uses_what_another_has_not_committed]
 //! 2. Claims go when what was claimed is what everybody sees, or undone, and before the locks go.
+//!    [test: nobody_sees_or_uses_what_another_has_not_committed]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use duramen_base::ObjectId;
+use duramen_base::planted::{self, Bug};
 use duramen_os::sync::Mutex;
 use duramen_txn::Resource;
 use duramen_txn::definitions::viewer_id;
@@ -70,6 +72,7 @@ impl Claims {
         let viewer = viewer_id();
         if let Some(c) = self.all.lock().get(claim)
             && c.owner != viewer
+            && !planted::on(Bug::NameBeforeLock)
         {
             doubt::note(Doubt::Until(c.resource));
         }

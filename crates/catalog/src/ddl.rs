@@ -243,7 +243,6 @@ impl CatalogDb {
             columns.push(self.create_column(&base, &object, column_id, c)?);
         }
         let specs: Vec<_> = columns.iter().map(crate::shape::spec).collect();
-        let lob = columns.iter().any(|c| c.ty.is_max() && c.is_stored());
         let clustered = new.indexes.iter().find(|i| i.clustered);
         // A clustered index is the table.
         let place = match clustered.map_or(Place::Default, |i| i.place) {
@@ -283,7 +282,7 @@ impl CatalogDb {
             named => named,
         };
         let index = u16::from(clustered.is_some());
-        let laid = self.lay_out(tx, (place, lob_place), (&table, index, lob), &make)?;
+        let laid = self.lay_out(tx, (place, lob_place), (&table, index), &make)?;
         describe::storage_rows(&base, laid.rowsets(), &describe::data_column_ids(&table))?;
         table.data = laid.first;
         table.partitioned = laid.partitioned;
@@ -371,6 +370,7 @@ impl CatalogDb {
         column_id: i32,
         c: &NewColumn,
     ) -> SqlResult<ColumnDef> {
+        base.tx.check_given_up()?;
         let mut row = bootstrap::column_row(table.id.0, column_id, &c.name, &c.ty, c.nullable)?;
         let mut default = None;
         if let Some((name, text)) = &c.default {
@@ -477,8 +477,7 @@ pub(crate) const TABLE_STATUS: i64 = 917_504;
 
 fn check_columns(new: &NewTable) -> SqlResult<()> {
     for (i, c) in new.columns.iter().enumerate() {
-        let folded = fold(&c.name);
-        if new.columns[..i].iter().any(|d| fold(&d.name) == folded) {
+        if new.columns[..i].iter().any(|d| same_name(&d.name, &c.name)) {
             let args: [&dyn std::fmt::Display; 2] = [&c.name, &new.name];
             return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args));
         }

@@ -237,7 +237,7 @@ impl ColumnDef {
 /// What WITH (...) of an index says and `sys.indexes` shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexOptions {
-    /// FILLFACTOR as it was given, 0 for none. Kept and shown; pages are filled as rows come.
+    /// FILLFACTOR as it was given, 0 for none: percent of a leaf that is filled when the index is made or rebuilt.
     pub fill_factor: u8,
     pub padded: bool,
     /// A duplicate key of an INSERT is left out with a warning (3604).
@@ -420,5 +420,17 @@ pub struct ModuleDef {
 
 /// Names are compared without regard to case.
 pub fn fold(name: &str) -> String {
-    name.to_lowercase()
+    match name.is_ascii() {
+        true => name.to_ascii_lowercase(),
+        false => name.to_lowercase(),
+    }
+}
+
+/// Whether two names are the same: they fold to the same.
+pub fn same_name(a: &str, b: &str) -> bool {
+    match a.is_ascii() && b.is_ascii() {
+        true => a.eq_ignore_ascii_case(b),
+        // A letter outside ASCII may fold to one within.
+        false => a.to_lowercase() == b.to_lowercase(),
+    }
 }

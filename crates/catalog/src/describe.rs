@@ -172,7 +172,8 @@ fn numbered_rows(
 
 /// The `sysallocunits` rows of a rowset whose pages exist.
 pub(crate) fn allocation_rows(base: &Base<'_>, def: &RowsetDef) -> SqlResult<()> {
-    for (au, kind) in std::iter::once((def.au, 1)).chain(def.lob_au.map(|au| (au, 2))) {
+    let outside = if def.layout.has_large() { 2 } else { 3 };
+    for (au, kind) in std::iter::once((def.au, 1)).chain(def.lob_au.map(|au| (au, outside))) {
         let roots = base.db.roots(au);
         let page = |p: duramen_base::PageId| Value::Binary(p.to_bytes().to_vec());
         base.insert(

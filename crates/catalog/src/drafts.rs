@@ -10,13 +10,17 @@
 //!
 //! Invariants
 //! 1. The committed snapshot has no uncommitted change, and all committed ones from before their locks are given back.
+//!    [test: nobody_sees_or_uses_what_another_has_not_committed]
 //! 2. A stamp (`TableDef::version`, `ModuleDef::version`) stands for one definition, whatever is rolled back.
+//!    [test: a_rollback_takes_ddl_back]
 //! 3. The version that a viewer with a draft has is nobody else's, and none that anybody has had before.
+//!    [test: nobody_sees_or_uses_what_another_has_not_committed]
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_txn::definitions::{Definitions, viewer_draft};
 use duramen_txn::{
@@ -102,6 +106,11 @@ impl CatalogDb {
         let Some(committed) = state.committed.clone() else {
             return stamp;
         };
+        if planted::on(Bug::NameBeforeLock) {
+            let mut seen = Snapshot::clone(&committed);
+            change(&mut seen, stamp);
+            state.committed = Some(Arc::new(seen));
+        }
         let draft = state.drafts.entry(tx.owner.id()).or_insert_with(|| Draft {
             owner: tx.owner.clone(),
             changes: Vec::new(),
@@ -206,6 +215,18 @@ impl CatalogDb {
         Resource::Metadata(self.database().id, class, id as u32 as u64)
     }
 
+    /// Rows of a class about one thing belong to `tx`: they are found again and written by what was read, which nobody else
+    /// may be changing.
+    pub(crate) fn claim_rows(
+        &self,
+        tx: &Transaction,
+        table: i32,
+        class: i64,
+        of: i32,
+    ) -> SqlResult<()> {
+        self.claim(tx, [], self.metadata(table, class, of))
+    }
+
     /// What `tx` defines uses a thing that must stay what it is until `tx` ends: Sch-S. `still` says whether it is there.
     pub(crate) fn hold(
         &self,
@@ -247,6 +268,12 @@ impl CatalogDb {
 /// 2801: the statement begins again.
 pub(crate) fn begin_again() -> SqlError {
     SqlError::new(&messages::DEFINITION_CHANGED, &[&"of the statement"]).with_state(2)
+}
+
+/// What was found is not what is there.
+pub(crate) fn again() -> SqlError {
+    doubt::note(Doubt::Over);
+    begin_again()
 }
 
 impl Definitions for CatalogDb {

@@ -162,11 +162,11 @@ fn read(base: &Base<'_>, table: &TableDef) -> SqlResult<Option<IdentityState>> {
     }))
 }
 
-/// Writes a state.
+/// Writes a state, where room in the log was made before.
 fn write(base: &Base<'_>, table: &TableDef, state: &IdentityState) -> SqlResult<()> {
     if let Some(at) = table.identity_column() {
         let bytes = encode_idtval(state);
-        base.update(id::COLPARS, &key_of(table, at), |row| {
+        base.update_prepared(id::COLPARS, &key_of(table, at), |row| {
             row[15] = Value::Binary(bytes.clone());
             true
         })?;

@@ -4,11 +4,14 @@
 //! 1. The rows of the base tables are the truth. DDL writes rows, as any logged change, under the caller's transaction;
 //!    the same change is kept for the snapshots ([`CatalogDb::snapshot`]): that transaction sees it at once, everybody
 //!    else from its commit on, and its rollback drops it (`drafts`).
+//!    [test: tables_survive_a_restart; test: a_rollback_takes_ddl_back]
 //! 2. A snapshot never changes; its version tells whether a plan made from it is still good.
-//! 3. Where a column stands in a row comes from `sysrscols`, never from its type.
+//!    [test: a_shared_batch_follows_the_schema]
+//! 3. Where a column stands in a row comes from `sysrscols`, never from its type. [test: columns_and_constraints_come_and_go]
 //! 4. Whoever changes an object holds its Sch-M lock, whoever reads one its Sch-S lock. A name is given or taken by one
 //!    transaction at a time (`claims`); whoever meets one that another has not yet committed is told ([`doubt`]), waits for
 //!    that lock where nothing else is held, and asks again. Finding a name never waits.
+//!    [test: nobody_sees_or_uses_what_another_has_not_committed]
 
 #![forbid(unsafe_code)]
 

@@ -645,7 +645,7 @@ fn ids(rows: &Rows, object: ObjectId, d: &Declared, rowset: i64) -> RowsetIds {
         rowset: RowsetId(rowset),
         index_id: d.id,
         au: unit(1).unwrap_or_default(),
-        lob_au: unit(2),
+        lob_au: unit(2).or_else(|| unit(3)),
     }
 }
 

@@ -4,12 +4,12 @@
 //! to get is kept until the statement's last row has come, or until memory is wanted back ([`TableLoad::settle`]): put in
 //! the index's order then, most entries find their neighbours beside them, and each leaf is visited once.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult};
 use duramen_storage::{
-    Database, Load, LoadError, RowLocator, Rowset, RowsetDef, StorageError, Unsorted, write_sorted,
+    Database, Load, LoadError, RowLocator, Rowset, RowsetDef, Sorter, StorageError, Unsorted,
+    write_sorted,
 };
 use duramen_txn::Transaction;
 use duramen_types::Value;
@@ -273,15 +273,17 @@ fn refused(
     })
 }
 
-/// Entries of one index that is being built, gathered and put in order.
+/// Entries of one rowset that is being built, which come one by one.
+///
+/// As long as they come in its order they are written as they come; from the first that does not, they are sorted as a whole.
 pub(crate) struct IndexLoad {
     load: Load,
+    /// Entries that come in order, and the last of those before.
     entries: Vec<Vec<Value>>,
     bytes: usize,
+    last: Option<Vec<Value>>,
+    rest: Option<Sorter>,
 }
-
-/// Bytes of entries that are put in order together. More come as several ordered runs.
-const SORTED_BYTES: usize = 256 << 20;
 
 impl IndexLoad {
     pub fn new(rowset: &Rowset) -> IndexLoad {
@@ -289,45 +291,69 @@ impl IndexLoad {
             load: rowset.load(rowset.logging_of_build()),
             entries: Vec::new(),
             bytes: 0,
+            last: None,
+            rest: None,
         }
     }
 
+    /// Fills pages to so many percent; 0 is 100.
+    pub fn fill_to(mut self, percent: u8) -> IndexLoad {
+        self.load = self.load.fill_to(percent);
+        self
+    }
+
     pub fn add(&mut self, tx: &Transaction, entry: Vec<Value>) -> Result<(), Box<RowError>> {
-        let own = size_of::<Vec<Value>>() + entry.len() * size_of::<Value>();
-        self.bytes += own + entry.iter().map(Value::heap_bytes).sum::<usize>();
+        if let Some(rest) = &mut self.rest {
+            return Ok(rest.add(tx, entry)?);
+        }
+        self.bytes += entry.iter().map(Value::heap_bytes).sum::<usize>();
         self.entries.push(entry);
-        match self.bytes >= SORTED_BYTES {
-            true => self.write(tx),
+        match self.entries.len() >= ROWS || self.bytes >= BYTES {
+            true => self.write_or_sort(tx),
             false => Ok(()),
         }
     }
 
     /// The last entry has been given.
     pub fn finish(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
-        self.write(tx)?;
-        self.load.finish(tx).map_err(|e| {
-            let (row, error) = (Vec::new(), e.into());
-            Box::new(RowError { row, error })
-        })
-    }
-
-    fn write(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
-        let mut entries = std::mem::take(&mut self.entries);
-        self.bytes = 0;
-        let rowset = self.load.rowset().clone();
-        let ordered = |a: &Vec<Value>, b: &Vec<Value>| rowset.compare_rows(a, b);
-        if !entries.is_sorted_by(|a, b| ordered(a, b) != Ordering::Greater) {
-            entries.sort_by(ordered);
-        }
-        for chunk in entries.chunks_mut(ROWS) {
-            let inserted = self.load.add(tx, chunk, false);
-            inserted.map_err(|e| {
-                Box::new(RowError {
-                    row: std::mem::take(&mut chunk[e.row]),
-                    error: e.error,
+        self.write_or_sort(tx)?;
+        if let Some(rest) = self.rest.take() {
+            let load = &mut self.load;
+            rest.finish(tx, |columns, rows| {
+                let written = load.add_columns(tx, columns, rows, false);
+                written.map(drop).map_err(|e| {
+                    Box::new(RowError {
+                        row: columns.iter().map(|c| c.get(e.row)).collect(),
+                        error: e.error,
+                    })
                 })
             })?;
         }
+        self.load.finish(tx).map_err(RowError::of_table)
+    }
+
+    /// What has been gathered goes to its pages if it is in order, and else to the rest.
+    fn write_or_sort(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
+        let mut entries = std::mem::take(&mut self.entries);
+        self.bytes = 0;
+        let rowset = self.load.rowset().clone();
+        let ordered = |a: &Vec<Value>, b: &Vec<Value>| rowset.compare_rows(a, b).is_le();
+        let behind = |first: &Vec<Value>| self.last.as_ref().is_none_or(|l| ordered(l, first));
+        if !entries.is_sorted_by(ordered) || !entries.first().is_none_or(behind) {
+            let rest = self.rest.insert(Sorter::new(&rowset));
+            for entry in entries {
+                rest.add(tx, entry)?;
+            }
+            return Ok(());
+        }
+        let inserted = self.load.add(tx, &entries, false);
+        inserted.map_err(|e| {
+            Box::new(RowError {
+                row: std::mem::take(&mut entries[e.row]),
+                error: e.error,
+            })
+        })?;
+        self.last = entries.pop();
         Ok(())
     }
 }

@@ -5,9 +5,10 @@
 //!
 //! Invariants
 //! 1. A row's partition follows from the value of one column, which every entry of every index over it has: a locator
-//!    with the entry tells the rowset of the row.
-//! 2. All partitions of a heap or index have the same layout and keys.
+//!    with the entry tells the rowset of the row. [test: a_range_names_the_partitions_that_can_have_it]
+//! 2. All partitions of a heap or index have the same layout and keys. [test: placements_are_those_of_a_real_file]
 //! 3. Boundaries ascend, all different, of the function's type. NULL is less than any value.
+//!    [test: a_boundary_belongs_to_the_side_that_the_function_says; test: null_may_be_a_boundary]
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -9,6 +9,8 @@ use duramen_txn::Transaction;
 use duramen_types::Value;
 
 use crate::catalog::CatalogDb;
+use crate::def::same_name;
+use crate::drafts::again;
 use crate::load::{int, text};
 use crate::rows::{Base, Fields, id};
 
@@ -50,9 +52,24 @@ fn key(class: u8, of: i32) -> [Value; 2] {
 }
 
 impl CatalogDb {
-    /// Writes a property, new or changed.
-    pub fn put_property(&self, tx: &Transaction, p: &PropertyDef) -> SqlResult<()> {
-        self.delete_property(tx, p)?;
+    /// Properties of a thing are written by one transaction at a time; it begins again where the one that it has looked for
+    /// is there no more, or there now.
+    fn claim_property(&self, tx: &Transaction, p: &PropertyDef, there: bool) -> SqlResult<()> {
+        self.claim_rows(tx, id::XPROPS, i64::from(p.class), p.id)?;
+        let seen = self.seen_by(tx)?;
+        let found = seen.properties.iter().any(|q| {
+            (q.class, q.id, q.part) == (p.class, p.id, p.part) && same_name(&q.name, &p.name)
+        });
+        match found == there {
+            true => Ok(()),
+            false => Err(again()),
+        }
+    }
+
+    /// Writes a property; `new`: there is none of this name.
+    pub fn put_property(&self, tx: &Transaction, p: &PropertyDef, new: bool) -> SqlResult<()> {
+        self.claim_property(tx, p, !new)?;
+        self.remove_property(tx, p)?;
         let base = self.base(tx);
         base.insert(
             Fields::new(id::XPROPS)?
@@ -75,6 +92,11 @@ impl CatalogDb {
 
     /// Takes a property away.
     pub fn delete_property(&self, tx: &Transaction, p: &PropertyDef) -> SqlResult<()> {
+        self.claim_property(tx, p, true)?;
+        self.remove_property(tx, p)
+    }
+
+    fn remove_property(&self, tx: &Transaction, p: &PropertyDef) -> SqlResult<()> {
         let base = self.base(tx);
         base.delete(id::XPROPS, &key(p.class, p.id), |row| {
             int(row, 2) == i64::from(p.part) && text(row, 3) == p.name

@@ -267,6 +267,13 @@ impl Base<'_> {
         Ok(())
     }
 
+    /// As [`Base::insert`], for whoever holds a mutex: it has made room in the log before it took that.
+    pub(crate) fn insert_prepared(&self, row: Fields) -> SqlResult<()> {
+        let table = expect_base(row.table.id)?;
+        put_row(&OpenRowsets::none(self.db), self.tx, table, &row.values)?;
+        Ok(())
+    }
+
     /// The rows whose leading clustering keys equal `key`; everything when it is empty.
     pub fn rows(&self, table: i32, key: &[Value]) -> SqlResult<Vec<Vec<Value>>> {
         Ok(self
@@ -335,7 +342,27 @@ impl Base<'_> {
         &self,
         table: i32,
         key: &[Value],
+        change: impl FnMut(&mut Vec<Value>) -> bool,
+    ) -> SqlResult<usize> {
+        self.changed(table, key, change, || self.db.make_log_room())
+    }
+
+    /// As [`Base::update`], for whoever holds a mutex: it has made room in the log before it took that.
+    pub(crate) fn update_prepared(
+        &self,
+        table: i32,
+        key: &[Value],
+        change: impl FnMut(&mut Vec<Value>) -> bool,
+    ) -> SqlResult<usize> {
+        self.changed(table, key, change, || ())
+    }
+
+    fn changed(
+        &self,
+        table: i32,
+        key: &[Value],
         mut change: impl FnMut(&mut Vec<Value>) -> bool,
+        prepare: impl Fn(),
     ) -> SqlResult<usize> {
         let def = expect_base(table)?;
         let mut n = 0;
@@ -343,7 +370,8 @@ impl Base<'_> {
         for (at, row) in self.located(table, self.equal(key))? {
             let mut new = row.clone();
             if change(&mut new) && new != row {
-                update_row(&rowsets, self.tx, def, &at, &row, &new)?;
+                prepare();
+                change_row(&rowsets, self.tx, def, &at, &row, &new)?;
                 n += 1;
             }
         }
@@ -359,6 +387,15 @@ pub fn insert_row(
     row: &[Value],
 ) -> Result<RowLocator, StorageError> {
     rowsets.database().make_log_room();
+    put_row(rowsets, tx, table, row)
+}
+
+fn put_row(
+    rowsets: &OpenRowsets,
+    tx: &Transaction,
+    table: &TableDef,
+    row: &[Value],
+) -> Result<RowLocator, StorageError> {
     let at = rowsets.of(table.data_of(row)).insert(tx, row)?;
     for index in table.maintained() {
         rowsets
@@ -397,6 +434,17 @@ pub fn update_row(
     new: &[Value],
 ) -> Result<RowLocator, StorageError> {
     rowsets.database().make_log_room();
+    change_row(rowsets, tx, table, at, old, new)
+}
+
+fn change_row(
+    rowsets: &OpenRowsets,
+    tx: &Transaction,
+    table: &TableDef,
+    at: &RowLocator,
+    old: &[Value],
+    new: &[Value],
+) -> Result<RowLocator, StorageError> {
     let (from, to) = (table.data_of(old), table.data_of(new));
     let moved = if from.rowset == to.rowset {
         rowsets.of(to).update(tx, at, new)?

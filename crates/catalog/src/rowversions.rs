@@ -33,6 +33,7 @@ impl CatalogDb {
     pub fn next_rowversion(&self, tx: &Transaction) -> SqlResult<i64> {
         let mut beside = Beside::new(self, tx, "RowversionReserve");
         loop {
+            self.database().make_log_room();
             let mut counter = self.rowversions.lock();
             let mut now = match *counter {
                 Some(c) => c,
@@ -83,15 +84,15 @@ impl CatalogDb {
     }
 }
 
-/// Writes where the block ends.
+/// Writes where the block ends; room in the log was made before.
 fn store(base: &Base<'_>, end: i64) -> SqlResult<()> {
     let value = Value::Variant(Box::new((SqlType::BIGINT, Value::BigInt(end))));
-    let there = base.update(id::OBJVALUES, &KEY, |row| {
+    let there = base.update_prepared(id::OBJVALUES, &KEY, |row| {
         row[4] = value.clone();
         true
     })?;
     match there {
-        0 => base.insert(
+        0 => base.insert_prepared(
             Fields::new(id::OBJVALUES)?
                 .int("valclass", VALUE_ROWVERSION)
                 .set("value", value.clone()),

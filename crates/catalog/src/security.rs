@@ -7,15 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use duramen_base::{ObjectId, SqlError, SqlResult};
+use duramen_base::{ObjectId, SqlResult};
 use duramen_txn::{Resource, Transaction};
 use duramen_types::{DateTime, Value};
 
 use crate::catalog::{CatalogDb, now};
 use crate::claims::{Claim, Claims};
 use crate::def::fold;
-use crate::doubt::{self, Doubt};
-use crate::drafts::begin_again;
+use crate::drafts::again;
 use crate::load::{date, int, text};
 use crate::rows::{Base, Fields, id};
 use crate::snapshot::Snapshot;
@@ -408,12 +407,13 @@ impl CatalogDb {
                 self.hold_user(tx, member)?;
             }
         }
-        let base = self.base(tx);
         let class = if server {
             CLASS_SERVER_MEMBER
         } else {
             CLASS_MEMBER
         };
+        self.claim_rows(tx, id::MULTIOBJREFS, class, role)?;
+        let base = self.base(tx);
         base.delete(id::MULTIOBJREFS, &[], |row| {
             int(row, 0) == class
                 && int(row, 1) == i64::from(member)
@@ -523,6 +523,7 @@ impl CatalogDb {
             3 => self.hold_schema(tx, p.id)?,
             _ => {}
         }
+        self.claim_rows(tx, id::PRIVS, i64::from(p.class), p.id)?;
         let base = self.base(tx);
         let same = |row: &[Value]| {
             int(row, 0) == i64::from(p.class)
@@ -558,11 +559,6 @@ impl CatalogDb {
         }
         Ok(())
     }
-}
-
-fn again() -> SqlError {
-    doubt::note(Doubt::Over);
-    begin_again()
 }
 
 /// The moment a principal is made or changed.

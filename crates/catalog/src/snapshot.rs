@@ -6,7 +6,7 @@ use std::sync::Arc;
 use duramen_base::ObjectId;
 
 use crate::claims::{Claim, Claims};
-use crate::def::{ModuleDef, ObjectDef, SchemaDef, TableDef, TypeDef, fold};
+use crate::def::{ModuleDef, ObjectDef, SchemaDef, TableDef, TypeDef, fold, same_name};
 use crate::partitions::{PartitionFunctionDef, PartitionSchemeDef};
 use crate::properties::PropertyDef;
 use crate::rows::base_table;
@@ -38,9 +38,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub fn schema(&self, name: &str) -> Option<&Arc<SchemaDef>> {
-        let folded = fold(name);
-        self.claims.ask(|| Claim::Schema(folded.clone()));
-        self.schemas.values().find(|s| fold(&s.name) == folded)
+        self.claims.ask(|| Claim::Schema(fold(name)));
+        self.schemas.values().find(|s| same_name(&s.name, name))
     }
 
     /// The name of a schema; empty when there is none of that id.
@@ -49,25 +48,22 @@ impl Snapshot {
     }
 
     pub fn find_partition_function(&self, name: &str) -> Option<&Arc<PartitionFunctionDef>> {
-        let folded = fold(name);
-        self.claims.ask(|| Claim::PartitionFunction(folded.clone()));
+        self.claims.ask(|| Claim::PartitionFunction(fold(name)));
         let mut all = self.partition_functions.values();
-        all.find(|f| fold(&f.name) == folded)
+        all.find(|f| same_name(&f.name, name))
     }
 
     pub fn find_partition_scheme(&self, name: &str) -> Option<&Arc<PartitionSchemeDef>> {
-        let folded = fold(name);
-        self.claims.ask(|| Claim::PartitionScheme(folded.clone()));
+        self.claims.ask(|| Claim::PartitionScheme(fold(name)));
         let mut all = self.partition_schemes.values();
-        all.find(|s| fold(&s.name) == folded)
+        all.find(|s| same_name(&s.name, name))
     }
 
     /// The alias type of that name in a schema.
     pub fn find_type(&self, schema: i32, name: &str) -> Option<&Arc<TypeDef>> {
-        let folded = fold(name);
-        self.claims.ask(|| Claim::Type(schema, folded.clone()));
+        self.claims.ask(|| Claim::Type(schema, fold(name)));
         let mut types = self.types.values();
-        types.find(|t| t.schema == schema && fold(&t.name) == folded)
+        types.find(|t| t.schema == schema && same_name(&t.name, name))
     }
 
     /// The object of that name in a schema.

@@ -13,6 +13,10 @@ mod sql;
 
 use std::process::ExitCode;
 
+/// What is allocated is counted, so that the server can bound all of it and tell who has it.
+#[global_allocator]
+static HEAP: duramen_os::heap::Counted = duramen_os::heap::Counted;
+
 const HELP: &str = "\
 duramen: a T-SQL database server that keeps its data in SQL Server's page and log format
 

@@ -71,6 +71,7 @@ fn serve(options: &Options) -> Result<(), String> {
         storage: storage(&env, options),
     };
     let instance = Instance::start_early(&env, config, Arc::new(say)).map_err(|e| text(&e))?;
+    instance.watch_process();
     let log = Arc::clone(&instance.error_log);
     if options.large_extents {
         instance

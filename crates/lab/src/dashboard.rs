@@ -4,8 +4,12 @@
 //! nobody sees here what they could not select ([`visits`]); the page is text and SVG, and a script of a dozen lines
 //! fetches its moving part every second ([`page`]).
 //!
-//! Invariants: 1. requests, visits and the memory of each are bounded; 2. nothing of a request reaches a query but the
-//! name and password of a login; 3. what came from the server is escaped where it enters the page.
+//! Invariants
+//! 1. Requests, visits and the memory of each are bounded. [test: half_open_requests_do_not_keep_others_out]
+//! 2. Nothing of a request reaches a query but the name and password of a login.
+//!    [test: nobody_sees_anything_without_a_login]
+//! 3. What came from the server is escaped where it enters the page.
+//!    [test: a_login_that_fails_says_why_and_what_it_said_is_escaped]
 
 mod http;
 mod look;

@@ -7,10 +7,13 @@
 //!
 //! Invariants:
 //! 1. Everything a report shows was read through T-SQL, so that it means the same on every server; what a server lacks
-//!    is skipped by name.
+//!    is skipped by name. [test: what_fits_an_old_version_is_other_advice]
 //! 2. `--scale` shrinks the work, never what varies. Every figure of a scaled run stands beside its factor.
+//!    [test: a_scale_fits_its_budget]
 //! 3. Every finding rests on at least [`spread::REPEATS`] interleaved repeats, and says when it saw no difference.
+//!    [test: noise_is_called_noise]
 //! 4. Nothing is left behind: servers are killed, databases dropped, directories removed, also after a failure.
+//!    [test: every_measurement_has_a_number_and_no_file_is_left]
 
 #![forbid(unsafe_code)]
 // A program at the edge: its clock, threads, children and files are the user's, outside any simulated world.

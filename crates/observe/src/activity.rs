@@ -24,3 +24,25 @@ pub fn note_activity(activity: Activity, n: u64) {
 pub fn activity(activity: Activity) -> u64 {
     COUNTS[activity as usize].load(Relaxed)
 }
+
+/// Packets of one connection.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    received: AtomicU64,
+    sent: AtomicU64,
+}
+
+impl Traffic {
+    pub fn note_received(&self, packets: u64) {
+        self.received.fetch_add(packets, Relaxed);
+    }
+
+    pub fn note_sent(&self, packets: u64) {
+        self.sent.fetch_add(packets, Relaxed);
+    }
+
+    /// Received and sent so far.
+    pub fn packets(&self) -> (u64, u64) {
+        (self.received.load(Relaxed), self.sent.load(Relaxed))
+    }
+}

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use duramen_base::{DbId, SessionId};
@@ -28,15 +28,17 @@ pub enum Duty {
     /// The same where the database has a TARGET_RECOVERY_TIME.
     RecoveryWriter,
     XeDispatcher,
+    ResourceMonitor,
 }
 
 impl Duty {
-    const ALL: [Duty; 5] = [
+    const ALL: [Duty; 6] = [
         Duty::LogWriter,
         Duty::LazyWriter,
         Duty::Checkpoint,
         Duty::RecoveryWriter,
         Duty::XeDispatcher,
+        Duty::ResourceMonitor,
     ];
 
     /// `sys.dm_exec_requests.command`
@@ -47,6 +49,7 @@ impl Duty {
             Duty::Checkpoint => "CHECKPOINT",
             Duty::RecoveryWriter => "RECOVERY WRITER",
             Duty::XeDispatcher => "XE DISPATCHER",
+            Duty::ResourceMonitor => "RESOURCE MONITOR",
         }
     }
 }
@@ -56,6 +59,8 @@ struct Role {
     duty: AtomicU8,
     db: Option<DbId>,
     since: WallTime,
+    /// The system's number of the thread, once it has waited; 0: not known.
+    thread: AtomicU32,
     /// The wait's key and one; 0: none.
     waits_for: AtomicU64,
     /// When it began to, in nanoseconds of the clock.
@@ -80,6 +85,7 @@ pub fn background(duty: Duty, db: Option<DbId>) -> Background {
         duty: AtomicU8::new(duty as u8),
         db,
         since: time::wall(),
+        thread: AtomicU32::new(0),
         waits_for: AtomicU64::new(0),
         waits_since: AtomicU64::new(0),
     });
@@ -117,6 +123,10 @@ impl Background {
     /// It waits, and that counts as a wait.
     pub fn waits(&self, wait_type: WaitType) -> Idle<'_> {
         let wait = wait(wait_type);
+        if self.role.thread.load(Relaxed) == 0 {
+            let own = duramen_os::thread::system_id();
+            self.role.thread.store(own, Relaxed);
+        }
         self.role.waits_since.store(wait.start.nanos(), Relaxed);
         let key = u64::from(wait_type.key()) + 1;
         self.role.waits_for.store(key, Relaxed);
@@ -141,6 +151,8 @@ pub struct BackgroundTask {
     pub db: Option<DbId>,
     pub since: WallTime,
     pub wait: Option<(WaitType, Duration)>,
+    /// The system's number of the thread; 0: not known.
+    pub thread: u32,
 }
 
 /// Those of the calling thread's owner, by their numbers.
@@ -159,6 +171,7 @@ pub fn background_tasks() -> Vec<BackgroundTask> {
             db: role.db,
             since: role.since,
             wait: waits_for.map(|w| (*w, now.since(since))),
+            thread: role.thread.load(Relaxed),
         }
     };
     ROLES.read(|all| {

@@ -128,6 +128,7 @@ counters! {
             Logins = "Logins/sec" Bulk,
             Logouts = "Logouts/sec" Bulk,
             ConnectionResets = "Connection Reset/sec" Bulk,
+            TempTablesCreated = "Temp Tables Creation Rate" Bulk,
         "SQL Statistics":
             BatchRequests = "Batch Requests/sec" Bulk,
             SqlCompilations = "SQL Compilations/sec" Bulk,

@@ -5,8 +5,10 @@
 //!
 //! Invariants
 //! 1. Emitting never blocks on anything that a listener could hold, and never fails.
-//! 2. A ring is bounded: the oldest event goes when a new one finds no room, and is counted.
+//!    [assert: global/1; test: a_listener_may_change_who_listens]
+//! 2. A ring is bounded: the oldest event goes when a new one finds no room, and is counted. [test: the_oldest_goes_first]
 //! 3. A world hears of itself alone: no simulation runs otherwise for a listener outside of it.
+//!    [test: a_simulation_is_not_heard_from_outside_and_hears_itself]
 
 use std::collections::VecDeque;
 use std::sync::atomic::{

@@ -6,15 +6,20 @@
 //!
 //! Invariants
 //! 1. `waiting_tasks_count` rises when a wait starts; the times are added when it ends.
-//! 2. `wait_time` holds the whole wait; `signal_wait_time` is the part of it after somebody woke the waiter, known
-//!    only where the waker stamped the moment ([`WaitGuard::signalled_at`]). External waits have no signal part.
-//! 3. Recording never blocks on anything that a waiter could hold, and never fails.
+//!    [test: a_wait_is_counted_at_its_start_and_timed_at_its_end]
+//! 2. `wait_time` holds the whole wait; `signal_wait_time` is the part of it after somebody woke the waiter: of waits for
+//!    conditions ([`duramen_os::sync::signal_time`]) and where the waker stamped the moment ([`WaitGuard::signalled_at`]).
+//!    Who yields is signalled at once: SOS_SCHEDULER_YIELD is all signal. External waits have none, nor do those for a
+//!    latch or the disk, whose end nobody announces.
+//!    [test: an_external_wait_has_no_signal_part]
+//! 3. Recording never blocks on anything that a waiter could hold, and never fails. [assert: global/1]
 
 #![forbid(unsafe_code)]
 
 mod activity;
 mod background;
 mod counters;
+mod cpu;
 mod disk;
 pub mod events;
 mod files;
@@ -25,12 +30,13 @@ mod waits;
 mod work;
 mod zeroing;
 
-pub use activity::{Activity, activity, note_activity};
+pub use activity::{Activity, Traffic, activity, note_activity};
 pub use background::{Background, BackgroundTask, Duty, Idle, background, background_tasks};
 pub use counters::{
     Counter, CounterKind, CounterObject, CounterValue, DbCounter, DbCounters, count, count_db,
     counter, counters, db_counter, db_counters, forget_db, gauge,
 };
+pub use cpu::{CpuMark, Spent};
 pub use disk::{DISK_COUNTERS, LOGICAL_DISK, disk_counters};
 pub use files::{FileIo, FileIoSnapshot, PendingIo, Transfer};
 pub use latches::{LatchClass, LatchGuard, LatchStat, clear_latch_stats, latch_stats, latch_wait};
@@ -39,15 +45,17 @@ pub use reads::{
     note_read_ahead, note_scan,
 };
 pub use session::{
-    Attached, Parallel, SessionWaits, WaitingTask, attach, current_context, current_session,
-    current_waits, degree, helpers, parallel, take_degree, waiting_tasks,
+    Attached, Parallel, SessionWaits, Switches, WaitingTask, attach, current_context,
+    current_session, current_waits, degree, helpers, helpers_cpu, parallel, take_degree,
+    waiting_tasks,
 };
 pub use waits::{
     IdleWorker, WaitGuard, WaitKind, WaitStat, WaitType, clear_wait_stats, idle_worker, on_wait,
     record_wait, wait, wait_on, wait_stats,
 };
 pub use work::{
-    ThreadWork, add_thread_work, count_page_dirtied, count_page_read, count_spilled, thread_work,
+    Granted, ThreadWork, add_thread_work, count_page_dirtied, count_page_read, count_spilled,
+    note_grant, take_grant, thread_work,
 };
 pub use zeroing::Zeroing;
 

@@ -14,7 +14,7 @@ use duramen_os::sync::Global;
 use duramen_os::time::Instant;
 
 use crate::WaitStat;
-use crate::waits::{NANOS_PER_MS, WaitType};
+use crate::waits::{NANOS_PER_MS, WaitKind, WaitType};
 
 /// The waits of one session; reset when the session is opened or reset by a pool. A wait takes the lock of its own session
 /// and no other.
@@ -25,6 +25,27 @@ pub struct SessionWaits {
     session: SessionId,
     owner: u64,
     state: Global<State>,
+    switches: SwitchCells,
+}
+
+/// Waits of a session since it began, those of its helpers included unless said otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Switches {
+    /// A thread has left its processor for a wait.
+    pub context: u64,
+    /// Of these, the session's own thread.
+    pub own: u64,
+    /// Calls of the system, during which the thread keeps it.
+    pub preemptive: u64,
+    pub signal_nanos: u64,
+}
+
+#[derive(Debug, Default)]
+struct SwitchCells {
+    context: AtomicU64,
+    own: AtomicU64,
+    preemptive: AtomicU64,
+    signal_nanos: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -71,8 +92,18 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// A session of an instance.
 type Of = (u64, SessionId);
 
-/// Threads that help, by session and number.
-static HELPERS: Global<BTreeMap<u64, (Of, u32)>> = Global::new(BTreeMap::new());
+/// A thread that helps a session.
+#[derive(Clone, Copy, Debug)]
+struct Helper {
+    of: Of,
+    number: u32,
+    /// The system's number of it, and its processor time when it began to help.
+    thread: u32,
+    cpu: Duration,
+}
+
+/// Threads that help.
+static HELPERS: Global<BTreeMap<u64, Helper>> = Global::new(BTreeMap::new());
 /// Statements that are run by several threads.
 static DEGREES: Global<BTreeMap<u64, (Of, u32)>> = Global::new(BTreeMap::new());
 
@@ -90,6 +121,7 @@ impl SessionWaits {
             session,
             owner,
             state: Global::new(State::default()),
+            switches: SwitchCells::default(),
         });
         SESSIONS.write(|all| all.insert(id, (owner, Arc::downgrade(&waits))));
         waits
@@ -114,6 +146,17 @@ impl SessionWaits {
 
     pub fn clear(&self) {
         self.state.write(|s| s.totals.clear());
+    }
+
+    /// Its threads' switches so far; nobody resets them.
+    pub fn switches(&self) -> Switches {
+        let of = &self.switches;
+        Switches {
+            context: of.context.load(Relaxed),
+            own: of.own.load(Relaxed),
+            preemptive: of.preemptive.load(Relaxed),
+            signal_nanos: of.signal_nanos.load(Relaxed),
+        }
     }
 
     /// Adds a wait that is over, in nanoseconds.
@@ -157,7 +200,13 @@ pub fn attach(waits: &Arc<SessionWaits>, exec_context: u32) -> Attached {
     let now = Some((waits.clone(), exec_context));
     let helper = (exec_context > 0).then(|| {
         let key = NEXT.fetch_add(1, Relaxed);
-        HELPERS.write(|h| h.insert(key, (waits.of(), exec_context)));
+        let helper = Helper {
+            of: waits.of(),
+            number: exec_context,
+            thread: duramen_os::thread::system_id(),
+            cpu: duramen_os::time::thread_cpu(),
+        };
+        HELPERS.write(|h| h.insert(key, helper));
         key
     });
     Attached {
@@ -170,10 +219,20 @@ pub fn attach(waits: &Arc<SessionWaits>, exec_context: u32) -> Attached {
 pub fn helpers() -> Vec<(SessionId, u32)> {
     let owner = duramen_os::thread::owner();
     HELPERS.read(|h| {
-        let mine = h.values().filter(|((of, _), _)| *of == owner);
-        mine.map(|((_, session), number)| (*session, *number))
-            .collect()
+        let mine = h.values().filter(|h| h.of.0 == owner);
+        mine.map(|h| (h.of.1, h.number)).collect()
     })
+}
+
+/// Processor time that those have taken so far that help a session at this moment.
+pub fn helpers_cpu(session: SessionId) -> Duration {
+    let of = (duramen_os::thread::owner(), session);
+    let all: Vec<Helper> = HELPERS.read(|h| h.values().filter(|h| h.of == of).copied().collect());
+    let spent = |h: &Helper| {
+        let now = duramen_os::time::cpu_of_thread(h.thread)?;
+        Some(now.saturating_sub(h.cpu))
+    };
+    all.iter().filter_map(spent).sum()
 }
 
 /// Says while it lives that the session's statement is run by several threads.
@@ -296,6 +355,14 @@ pub(crate) fn begin_wait(
         resource,
         blocking_session,
     };
+    match wait_type.kind() {
+        WaitKind::External => waits.switches.preemptive.fetch_add(1, Relaxed),
+        _ => {
+            let own = u64::from(exec_context == 0);
+            waits.switches.own.fetch_add(own, Relaxed);
+            waits.switches.context.fetch_add(1, Relaxed)
+        }
+    };
     let key = waits.state.write(|s| {
         s.totals.entry(wait_type).or_default().started += 1;
         s.began += 1;
@@ -312,6 +379,8 @@ pub(crate) fn begin_wait(
 impl Pending {
     /// Gives back what was waited for.
     pub(crate) fn end(self, waited: u64, signal: u64) -> String {
+        let signals = &self.waits.switches.signal_nanos;
+        signals.fetch_add(signal, Relaxed);
         let entry = self.waits.state.write(|s| {
             s.totals
                 .entry(self.wait_type)

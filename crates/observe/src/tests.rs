@@ -267,3 +267,40 @@ fn owners_count_and_wait_apart() {
     forget_db(db);
     drop(owned);
 }
+
+/// The list of listeners is nobody's while one of them is called: it may begin to listen to more, and emit itself.
+#[test]
+fn a_listener_may_change_who_listens() {
+    use crate::events::{self, Event, EventId, Listener};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    #[derive(Default)]
+    struct Restless(AtomicU64);
+
+    impl Listener for Restless {
+        fn wants(&self) -> u64 {
+            EventId::DatabasesLogShrink.bit()
+        }
+
+        fn event(&self, _: &Event) {
+            if self.0.fetch_add(1, Relaxed) == 0 {
+                events::listen(Arc::new(Restless(AtomicU64::new(1))));
+                events::relisten();
+                shrunk();
+            }
+        }
+    }
+
+    fn shrunk() {
+        events::emit(|| events::DatabasesLogShrink {
+            database_id: 9_999,
+            count: 1,
+        });
+    }
+
+    let first = Arc::new(Restless::default());
+    events::listen(first.clone());
+    shrunk();
+    assert_eq!(first.0.load(Relaxed), 2);
+}

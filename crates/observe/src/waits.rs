@@ -50,6 +50,8 @@ pub struct WaitGuard {
     wait_type: WaitType,
     pub(crate) start: Instant,
     signalled: Option<Instant>,
+    /// The thread's signal time when it began.
+    signal_before: Duration,
     /// Where this wait shows in `sys.dm_os_waiting_tasks`, when a session is attached to the thread.
     pending: Option<Pending>,
     /// What is waited for, when there is none.
@@ -95,6 +97,7 @@ fn begin(wait_type: WaitType, resource: String, blocking_session: Option<u16>) -
             wait_type,
             start: Instant::ZERO,
             signalled: None,
+            signal_before: Duration::ZERO,
             pending: None,
             resource: String::new(),
         };
@@ -114,6 +117,7 @@ fn begin(wait_type: WaitType, resource: String, blocking_session: Option<u16>) -
         wait_type,
         start,
         signalled: None,
+        signal_before: duramen_os::sync::signal_time(),
         pending,
         resource,
     }
@@ -147,6 +151,19 @@ impl WaitGuard {
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
+
+    /// Nanoseconds between being signalled and running.
+    fn signal(&self, end: Instant) -> u64 {
+        if self.wait_type.kind() == WaitKind::External {
+            return 0;
+        }
+        if self.wait_type == WaitType::SOS_SCHEDULER_YIELD {
+            return u64::MAX;
+        }
+        let woken = duramen_os::sync::signal_time().saturating_sub(self.signal_before);
+        let stamped = self.signalled.map_or(Duration::ZERO, |at| end - at);
+        nanos(woken.max(stamped))
+    }
 }
 
 impl Drop for WaitGuard {
@@ -159,10 +176,7 @@ impl Drop for WaitGuard {
         }
         let end = time::now();
         let waited = nanos(end - self.start);
-        let signal = match self.signalled {
-            Some(at) if self.wait_type.kind() != WaitKind::External => nanos(end - at).min(waited),
-            _ => 0,
-        };
+        let signal = self.signal(end).min(waited);
         add(self.wait_type, waited, signal);
         crate::work::waited(waited);
         if let Some(pending) = self.pending.take() {

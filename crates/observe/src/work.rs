@@ -18,7 +18,19 @@ pub struct ThreadWork {
     pub spilled: u64,
 }
 
+/// What a statement was granted of the memory for rows, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Granted {
+    /// With what it was lent beyond its grant.
+    pub granted: u64,
+    /// The most that its operators had of it.
+    pub used: u64,
+    /// What it was expected to want.
+    pub ideal: u64,
+}
+
 thread_local! {
+    static GRANTED: Cell<Granted> = const { Cell::new(Granted { granted: 0, used: 0, ideal: 0 }) };
     static WORK: Cell<ThreadWork> = const { Cell::new(ThreadWork {
         waited_nanos: 0,
         logical_reads: 0,
@@ -74,6 +86,17 @@ pub fn count_page_dirtied() {
 /// An operator of this thread has put so many bytes of rows into a file.
 pub fn count_spilled(bytes: u64) {
     change(|w| w.spilled += bytes.div_ceil(8192));
+}
+
+/// A statement of this thread has given back what it was granted.
+pub fn note_grant(granted: Granted) {
+    GRANTED.set(granted);
+}
+
+/// What the statement has been granted that has run since it was asked last.
+#[inline]
+pub fn take_grant() -> Granted {
+    GRANTED.take()
 }
 
 pub(crate) fn waited(nanos: u64) {

@@ -92,6 +92,9 @@ pub trait Disk: Send + Sync + Debug {
     fn sector_bytes(&self, path: &Path) -> u32;
 }
 
+/// Allocated or given back at once where somebody may give up: some milliseconds of a file system's work.
+const ALLOCATED_BYTES: u64 = 64 << 20;
+
 /// An open file. All calls may be made from any thread at once; there is no file position.
 pub trait DiskFile: Send + Sync + Debug {
     /// Fills `buf` from `offset`; [`IoError::Eof`] when the file ends before.
@@ -116,6 +119,38 @@ pub trait DiskFile: Send + Sync + Debug {
     fn set_len(&self, len: u64) -> Result<(), IoError>;
     /// Reserves disk space for the range and extends the file to its end; new bytes read as zeros.
     fn allocate(&self, offset: u64, len: u64) -> Result<(), IoError>;
+    /// The same in steps, between which `wanted` is asked: [`IoError::GivenUp`] when it says no. What an error leaves is the
+    /// caller's to give back.
+    fn allocate_while(
+        &self,
+        offset: u64,
+        len: u64,
+        wanted: &dyn Fn() -> bool,
+    ) -> Result<(), IoError> {
+        let end = offset.saturating_add(len);
+        let mut at = offset;
+        while at < end {
+            if !wanted() {
+                return Err(IoError::GivenUp);
+            }
+            let step = (end - at).min(ALLOCATED_BYTES);
+            self.allocate(at, step)?;
+            at += step;
+        }
+        Ok(())
+    }
+    /// [`DiskFile::set_len`] to `len` or less, in steps, between which `wanted` is asked: [`IoError::GivenUp`] when it says no.
+    fn shrink_while(&self, len: u64, wanted: &dyn Fn() -> bool) -> Result<(), IoError> {
+        let mut at = self.len()?;
+        while at > len.saturating_add(ALLOCATED_BYTES) {
+            if !wanted() {
+                return Err(IoError::GivenUp);
+            }
+            at -= ALLOCATED_BYTES;
+            self.set_len(at)?;
+        }
+        self.set_len(len)
+    }
     /// Whether this file goes past the page cache.
     fn is_direct(&self) -> bool;
     /// The operating system's number for the open file, as people see it in `/proc`; a simulated one has its own.

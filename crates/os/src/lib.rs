@@ -9,13 +9,16 @@
 //!
 //! Invariants
 //! 1. No primitive panics in the real world. In a simulation the only unwinding is the simulation's own end.
+//!    [test: errors_name_the_situation; test: a_deadlock_is_named_with_its_seed]
 //! 2. A write that returned from [`DiskFile::write_durable_at`] survives a crash; one that returned from
 //!    [`DiskFile::write_at`] survives only after a later [`DiskFile::sync`] returned.
+//!    [test: synced_and_durable_writes_survive_every_crash]
 //! 3. A file that a user has named is opened by [`Disk::open_named`], which finds out by the opened file itself whether it
-//!    is one that the process has open, and refuses it then.
+//!    is one that the process has open, and refuses it then. [test: a_file_that_is_open_is_known_by_every_name]
 //! 4. Alignment is the business of this room: callers may pass any buffer, offset and length.
+//!    [test: writes_of_any_shape_come_back]
 
-// `pages` is the one exception.
+// `pages` and `heap` are the exceptions.
 #![deny(unsafe_code)]
 // This room is the one place that may touch what it wraps.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -23,7 +26,9 @@
 mod aligned;
 mod disk;
 mod error;
+pub mod heap;
 pub mod machine;
+pub mod memory;
 mod open_files;
 mod pages;
 pub mod random;

@@ -29,7 +29,30 @@ pub fn resident_bytes() -> Option<u64> {
     if sched::here().is_some() {
         return None;
     }
-    proc_kb("/proc/self/status", "VmRSS:")
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// What this process occupies, by what it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Resident {
+    /// Heap, stacks and pages of the buffer pool.
+    pub anonymous: u64,
+    /// The program, its libraries, and files that are mapped or shared.
+    pub of_files: u64,
+}
+
+/// The parts of [`resident_bytes`].
+pub fn resident_parts() -> Option<Resident> {
+    if sched::here().is_some() {
+        return None;
+    }
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    Some(Resident {
+        anonymous: parse_kb(&text, "RssAnon:")?,
+        of_files: parse_kb(&text, "RssFile:")? + parse_kb(&text, "RssShmem:")?,
+    })
 }
 
 /// Lets this process have as many open files as the system permits it: a connection is one. The number; `None` where the
@@ -179,6 +202,13 @@ fn parse_process_times(text: &str) -> Option<ProcessTimes> {
         user_ms: number(11)? * TICK_MS,
         kernel_ms: number(12)? * TICK_MS,
     })
+}
+
+/// Processor time of a thread of this process, by the system's number of it.
+pub(crate) fn thread_cpu(id: u32) -> Option<std::time::Duration> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{id}/schedstat")).ok()?;
+    let nanos = text.split_whitespace().next()?.parse().ok()?;
+    Some(std::time::Duration::from_nanos(nanos))
 }
 
 /// Milliseconds since the machine started, of all its processors together: those in which they worked, and idled. `None`

@@ -13,7 +13,9 @@ mod condvar;
 mod global;
 mod held;
 mod mutex;
+mod rank;
 mod rwlock;
+mod signal;
 
 pub use channel::{
     Receiver, RecvError, RecvTimeoutError, SendError, Sender, TryRecvError, TrySendError, channel,
@@ -23,7 +25,9 @@ pub use global::Global;
 pub(crate) use global::inside as inside_global;
 pub use held::held;
 pub use mutex::{Mutex, MutexGuard};
+pub use rank::Rank;
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use signal::signal_time;
 
 #[cfg(test)]
 mod tests;

@@ -1,49 +1,21 @@
 //! Threads: the system's, or a simulation's when the caller is part of one.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+pub use duramen_base::given_up::{
+    Listening, Others, Telling, Undoing, heard, is_given_up, listen_to, others, tell_undoing,
+    undoing,
+};
 
 use crate::IoError;
 use crate::sim::sched::{self, Here, Wait};
 
+mod stacks;
+
 thread_local! {
     static OWNER: Cell<u64> = const { Cell::new(0) };
-    static GIVEN_UP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
-}
-
-/// While it lives, the thread works on something that may be given up; dropping it restores what was before.
-#[must_use = "the thread forgets the flag when this is dropped"]
-#[derive(Debug)]
-pub struct Listening {
-    before: Option<Arc<AtomicBool>>,
-}
-
-/// From now on the calling thread works on something that is given up when `flag` is set.
-pub fn listen_to(flag: Arc<AtomicBool>) -> Listening {
-    Listening {
-        before: GIVEN_UP.replace(Some(flag)),
-    }
-}
-
-/// Whether what the calling thread works on has been given up. Asked between two steps of work forward that takes long and
-/// has no better way to know; never while anything is undone.
-pub fn is_given_up() -> bool {
-    let set = |flag: &RefCell<Option<Arc<AtomicBool>>>| {
-        flag.borrow()
-            .as_ref()
-            .is_some_and(|f| f.load(Ordering::Relaxed))
-    };
-    GIVEN_UP.try_with(set).unwrap_or(false)
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        let before = self.before.take();
-        // An error means that the thread is ending.
-        let _ = GIVEN_UP.try_with(|flag| flag.replace(before));
-    }
 }
 
 /// Whose thread the calling one is: a number that the program gives to each of its instances, 0 for none. Threads that it
@@ -110,6 +82,8 @@ pub fn try_spawn<T: Send + 'static>(
     let owner = owner();
     let f = move || {
         OWNER.set(owner);
+        let _told = crate::heap::OfThread;
+        let _stack = stacks::Listed::new();
         f()
     };
     let spawned = match sched::here() {
@@ -190,6 +164,14 @@ pub fn processor() -> u32 {
 /// The name given to [`spawn`], or nothing.
 pub fn current_name() -> Option<Arc<str>> {
     std::thread::current().name().map(Arc::from)
+}
+
+/// Bytes of memory that the stacks of the threads of this room occupy; the first thread's is not among them.
+pub fn stack_bytes() -> u64 {
+    match sched::here() {
+        Some(_) => 0,
+        None => stacks::resident(),
+    }
 }
 
 /// Processors this process may use.

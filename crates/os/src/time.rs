@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::sim::sched;
 
+/// Nanoseconds of a second.
+const NANOS: u64 = 1_000_000_000;
+
 /// Nanoseconds on a clock that never goes back; 0 is about the start of the process (or of the simulation).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Instant(pub u64);
@@ -82,14 +85,22 @@ impl Add<Duration> for WallTime {
 /// Where simulated wall clocks start: 2026-01-01 00:00:00 UTC.
 pub(crate) const SIM_EPOCH_UNIX_NS: i128 = 1_767_225_600_000_000_000;
 
-static START: OnceLock<std::time::Instant> = OnceLock::new();
+/// The system's monotonic clock when it was asked first.
+static START: OnceLock<u64> = OnceLock::new();
+
+/// The system's monotonic clock. A statement asks some forty times: `std`'s way checks and normalizes what cannot be wrong.
+fn monotonic() -> u64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    t.tv_sec as u64 * NANOS + t.tv_nsec as u64
+}
 
 /// The monotonic clock.
 pub fn now() -> Instant {
     if let Some(here) = sched::here() {
         return Instant(here.now());
     }
-    Instant(nanos(START.get_or_init(std::time::Instant::now).elapsed()))
+    let start = *START.get_or_init(monotonic);
+    Instant(monotonic().saturating_sub(start))
 }
 
 /// The wall clock, UTC.
@@ -97,10 +108,8 @@ pub fn wall() -> WallTime {
     if let Some(here) = sched::here() {
         return WallTime(SIM_EPOCH_UNIX_NS + here.now() as i128);
     }
-    match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
-        Ok(d) => WallTime(nanos(d) as i128),
-        Err(before) => WallTime(-(nanos(before.duration()) as i128)),
-    }
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    WallTime(i128::from(t.tv_sec) * i128::from(NANOS) + i128::from(t.tv_nsec))
 }
 
 /// Processor time that the calling thread has used; zero-based at its start. In a simulation the virtual clock, so that
@@ -111,6 +120,18 @@ pub fn thread_cpu() -> Duration {
     }
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
+}
+
+/// Processor time that a thread of this process has used, by its [`crate::thread::system_id`]; what it has used since its
+/// processor was interrupted last may be missing (some milliseconds). `None`: it has ended, or the system does not tell.
+pub fn cpu_of_thread(system_id: u32) -> Option<Duration> {
+    if let Some(here) = sched::here() {
+        return Some(Duration::from_nanos(here.now()));
+    }
+    if system_id == crate::thread::system_id() {
+        return Some(thread_cpu());
+    }
+    crate::machine::thread_cpu(system_id)
 }
 
 /// Processor time that the process has used, in all its threads. In a simulation the virtual clock.

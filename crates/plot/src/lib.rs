@@ -5,7 +5,9 @@
 //! colours are in [`STYLE`]. Values are told in `<title>` elements, which browsers show under the pointer.
 //!
 //! Invariants: 1. no input makes an invalid document: names are escaped, numbers that are not finite are left out;
+//! [test: names_cannot_break_a_document]
 //! 2. the size of a picture is bounded: lines are thinned to [`POINTS_MAX`] points, strips to [`CELLS_MAX`] cells.
+//!    [test: thinning_keeps_the_peak; test: many_cells_are_joined_and_none_is_lost]
 
 #![forbid(unsafe_code)]
 

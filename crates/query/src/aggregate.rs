@@ -1,15 +1,17 @@
 //! GROUP BY: one state a group, found by hashing its key. Few groups leave in the order of their keys, as those of a
 //! sorting plan do; many in the order in which they were met.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_types::{BinaryOp, CollationId, Decimal, SqlType, TypeId, Value};
+use duramen_types::{BinaryOp, CollationId, Decimal, SqlType, TypeId, Value, cp1252};
 
+use crate::batch;
 use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::hash;
+use crate::kept::{Held, Leaving, row_bytes};
 use crate::key::{KeySet, RowKey, compare_keys, compare_nullable};
 use crate::plan::{Aggregate, AggregateKind, Row};
 
@@ -20,7 +22,22 @@ pub struct Groups<'p> {
     numbers: HashMap<RowKey, usize, hash::Build>,
     groups: Vec<Group>,
     kept: usize,
+    held: Held,
 }
+
+/// The groups of some rows, on their way to operators that know files.
+pub(crate) struct Begun {
+    /// The keys of each group, in the order in which the groups were met.
+    pub keys: Vec<Row>,
+    /// The kept columns of each one's first row.
+    pub firsts: Vec<Row>,
+    /// For each aggregate one state a group.
+    pub states: Vec<Vec<State>>,
+    pub held: Held,
+}
+
+/// Groups between two looks at whether somebody still wants them.
+const SOME: usize = 4096;
 
 /// More groups than these are not put in order.
 pub(crate) const ORDERED_GROUPS: usize = 1 << 16;
@@ -30,6 +47,9 @@ struct Group {
     first: Row,
     states: Vec<State>,
 }
+
+/// What a group takes besides its key, its first columns and what its states keep, about.
+const GROUP_BYTES: usize = 96;
 
 #[derive(Clone, Default)]
 pub(crate) struct State {
@@ -53,28 +73,69 @@ impl<'p> Groups<'p> {
             collations: by.iter().map(|e| e.ty.collation).collect(),
             numbers: HashMap::default(),
             groups: Vec::new(),
+            held: Held::default(),
         }
     }
 
-    pub fn add(&mut self, row: &Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+    /// Adds rows; false when there is no room for what is kept of them.
+    pub fn add(&mut self, rows: &[Row], cx: &mut Cx<'_>) -> SqlResult<bool> {
+        let mut kept = 0;
+        for row in rows {
+            kept += self.add_row(row, cx)?;
+        }
+        Ok(kept == 0 || self.held.add(kept, cx))
+    }
+
+    /// How many bytes are kept of a row.
+    fn add_row(&mut self, row: &Row, cx: &mut Cx<'_>) -> SqlResult<usize> {
+        let mut kept = 0;
         let key = crate::exec::eval_all(self.by, row, cx)?;
         let key = RowKey::new(key, self.collations.clone());
-        let at = *self.numbers.entry(key).or_insert_with(|| {
-            self.groups.push(Group {
-                first: row[..self.kept].to_vec(),
-                states: self.aggregates.iter().map(State::for_aggregate).collect(),
-            });
-            self.groups.len() - 1
-        });
+        let at = match self.numbers.get(&key) {
+            Some(at) => *at,
+            None => {
+                let first = row[..self.kept].to_vec();
+                let states = self.aggregates.len() * size_of::<State>();
+                kept += row_bytes(key.values()) + row_bytes(&first) + states + GROUP_BYTES;
+                self.groups.push(Group {
+                    first,
+                    states: self.aggregates.iter().map(State::for_aggregate).collect(),
+                });
+                self.numbers.insert(key, self.groups.len() - 1);
+                self.groups.len() - 1
+            }
+        };
         let group = &mut self.groups[at];
         for (state, aggregate) in group.states.iter_mut().zip(self.aggregates) {
-            state.take(aggregate, row, cx)?;
+            kept += state.take(aggregate, row, cx)?;
         }
-        Ok(())
+        Ok(kept)
+    }
+
+    /// The groups so far, for who goes on with them.
+    pub fn begun(self) -> Begun {
+        let mut keys = vec![Row::new(); self.groups.len()];
+        for (key, at) in self.numbers {
+            keys[at] = key.into_values();
+        }
+        let mut firsts = Vec::with_capacity(keys.len());
+        let mut states: Vec<Vec<State>> = self.aggregates.iter().map(|_| Vec::new()).collect();
+        for group in self.groups {
+            firsts.push(group.first);
+            for (all, state) in states.iter_mut().zip(group.states) {
+                all.push(state);
+            }
+        }
+        Begun {
+            keys,
+            firsts,
+            states,
+            held: self.held,
+        }
     }
 
     /// A row a group, in the order of their first rows when they came `ordered`: the keys, then the aggregates. Without GROUP BY there is one row, even of nothing.
-    pub fn finish(mut self, ordered: bool) -> SqlResult<Vec<Row>> {
+    pub fn finish(mut self, ordered: bool, cx: &Cx<'_>) -> SqlResult<Leaving> {
         if self.by.is_empty() && self.groups.is_empty() {
             let states = self.aggregates.iter().map(State::for_aggregate).collect();
             let first = vec![Value::Null; self.kept];
@@ -89,38 +150,41 @@ impl<'p> Groups<'p> {
             keys.sort_unstable_by_key(|(_, at)| *at);
         }
         let mut groups: Vec<Option<Group>> = self.groups.into_iter().map(Some).collect();
-        let mut rows = Vec::with_capacity(keys.len());
-        for (key, at) in keys {
+        let mut rows = VecDeque::with_capacity(keys.len());
+        for (i, (key, at)) in keys.into_iter().enumerate() {
+            if i % SOME == SOME - 1 {
+                cx.check_cancelled()?;
+            }
             let Some(group) = groups[at].take() else {
                 continue;
             };
             let mut row = group.first;
             row.extend_from_slice(key.values());
             for (state, aggregate) in group.states.into_iter().zip(self.aggregates) {
-                row.push(state.finish(aggregate)?);
+                row.push(state.finish(aggregate, cx)?);
             }
-            rows.push(row);
+            rows.push_back(row);
         }
-        Ok(rows)
+        Ok(Leaving::new(rows, self.held))
     }
 }
 
 impl State {
-    /// One row of the group.
+    /// One row of the group; how many bytes are kept of it.
     pub(crate) fn take(
         &mut self,
         aggregate: &Aggregate,
         row: &Row,
         cx: &mut Cx<'_>,
-    ) -> SqlResult<()> {
+    ) -> SqlResult<usize> {
         let Some(e) = &aggregate.input else {
             self.count += 1;
-            return Ok(());
+            return Ok(0);
         };
         let value = e.eval(row, cx)?;
         if let Some((separator, order)) = &aggregate.list {
             if value.is_null() {
-                return Ok(());
+                return Ok(0);
             }
             if self.parts.is_empty() {
                 self.separator = separator.eval(row, cx)?;
@@ -129,12 +193,11 @@ impl State {
             for k in order {
                 key.push(k.expr.eval(row, cx)?);
             }
-            self.parts.push((key, value));
-            return Ok(());
+            return Ok(self.keep_part(key, value));
         }
         if value.is_null() {
             cx.null_eliminated = true;
-            return Ok(());
+            return Ok(0);
         }
         self.add(aggregate, value, &e.ty)
     }
@@ -177,30 +240,55 @@ impl State {
         }
     }
 
-    /// One text of a STRING_AGG, and what it is sorted by.
+    /// One text of a STRING_AGG, and what it is sorted by; how many bytes are kept of it.
     pub(crate) fn add_part(
         &mut self,
         value: Value,
         separator: impl FnOnce() -> Value,
         order: Vec<Value>,
-    ) {
+    ) -> usize {
         if self.parts.is_empty() {
             self.separator = separator();
         }
-        self.parts.push((order, value));
+        self.keep_part(order, value)
     }
 
-    /// One value that is not NULL.
+    fn keep_part(&mut self, order: Vec<Value>, value: Value) -> usize {
+        let kept = part_bytes(&order, &value);
+        self.parts.push((order, value));
+        kept
+    }
+
+    /// Bytes that are kept of the texts of a STRING_AGG.
+    pub(crate) fn parts_bytes(&self) -> usize {
+        let parts = self.parts.iter();
+        parts.map(|(order, value)| part_bytes(order, value)).sum()
+    }
+
+    /// What stands between the texts of a STRING_AGG, and those with what they are sorted by, which are no longer kept.
+    pub(crate) fn into_list(self) -> (Value, Vec<(Vec<Value>, Value)>) {
+        (self.separator, self.parts)
+    }
+
+    /// The different values that it has taken, which are no longer kept.
+    pub(crate) fn take_seen(&mut self) -> Vec<Value> {
+        let seen = self.seen.take().unwrap_or_default();
+        seen.into_iter().flat_map(RowKey::into_values).collect()
+    }
+
+    /// One value that is not NULL; how many bytes are kept of it.
     pub(crate) fn add(
         &mut self,
         aggregate: &Aggregate,
         value: Value,
         ty: &SqlType,
-    ) -> SqlResult<()> {
-        if let Some(seen) = &mut self.seen
-            && !seen.insert(RowKey::new(vec![value.clone()], Arc::new([ty.collation])))
-        {
-            return Ok(());
+    ) -> SqlResult<usize> {
+        let mut kept = 0;
+        if let Some(seen) = &mut self.seen {
+            if !seen.insert(RowKey::new(vec![value.clone()], Arc::new([ty.collation]))) {
+                return Ok(0);
+            }
+            kept += row_bytes(std::slice::from_ref(&value)) + GROUP_BYTES;
         }
         self.count += 1;
         match aggregate.kind {
@@ -221,6 +309,7 @@ impl State {
                     o.is_gt()
                 };
                 if self.value.is_null() || better {
+                    kept += value.heap_bytes().saturating_sub(self.value.heap_bytes());
                     self.value = value;
                 }
             }
@@ -234,12 +323,12 @@ impl State {
                 self.squares += d * (x - self.mean);
             }
         }
-        Ok(())
+        Ok(kept)
     }
 
-    pub(crate) fn finish(self, aggregate: &Aggregate) -> SqlResult<Value> {
+    pub(crate) fn finish(self, aggregate: &Aggregate, cx: &Cx<'_>) -> SqlResult<Value> {
         if aggregate.kind == AggregateKind::StringAgg {
-            return joined(self, aggregate);
+            return joined(self, aggregate, cx);
         }
         let n = self.count;
         Ok(match aggregate.kind {
@@ -276,31 +365,118 @@ impl State {
 }
 
 /// STRING_AGG: the texts in their order, with the separator between them; NULL of nothing.
-fn joined(mut state: State, aggregate: &Aggregate) -> SqlResult<Value> {
-    if state.parts.is_empty() {
-        return Ok(Value::Null);
-    }
-    if let Some((_, order)) = &aggregate.list {
-        state
-            .parts
-            .sort_by(|(a, _), (b, _)| compare_keys(order, a, b));
-    }
-    let separator = state.separator.as_text().unwrap_or_default();
-    let texts: Vec<String> = state
-        .parts
-        .iter()
-        .map(|(_, v)| v.as_text().unwrap_or_default())
-        .collect();
-    let text = texts.join(&separator);
-    let value = match aggregate.ty.id.is_nchar() {
-        true => Value::nvarchar(&text),
-        false => Value::varchar(&text),
+fn joined(state: State, aggregate: &Aggregate, cx: &Cx<'_>) -> SqlResult<Value> {
+    let State {
+        parts, separator, ..
+    } = state;
+    let order = match &aggregate.list {
+        Some((_, by)) if !by.is_empty() => {
+            let compare = |a: usize, b: usize| compare_keys(by, &parts[a].0, &parts[b].0);
+            Some(batch::ordered(parts.len(), compare, cx)?)
+        }
+        _ => None,
     };
-    let bytes = value.data_length(&aggregate.ty).unwrap_or(0);
-    if !aggregate.ty.is_max() && bytes > 8000 {
-        return Err(SqlError::new(&messages::STRING_AGG_LIMIT, &[]));
+    let mut text = ListText::new(aggregate, &separator);
+    for at in 0..parts.len() {
+        if at % SOME == SOME - 1 {
+            cx.check_cancelled()?;
+        }
+        let at = order.as_ref().map_or(at, |order| order[at] as usize);
+        text.put(&parts[at].1, cx)?;
     }
-    Ok(value)
+    Ok(text.finish())
+}
+
+/// Bytes of a list that are made before it is asked whether there is memory for so many.
+const LIST_STEP: usize = 1 << 20;
+
+/// The value of a STRING_AGG while its texts are put together.
+pub(crate) struct ListText {
+    national: bool,
+    /// Bytes that the value may have, unless it may be large.
+    most: Option<usize>,
+    separator: Value,
+    /// Whether a text has come: the value of none is NULL.
+    some: bool,
+    wide: Vec<u16>,
+    narrow: Vec<u8>,
+    asked: usize,
+}
+
+impl ListText {
+    pub fn new(aggregate: &Aggregate, separator: &Value) -> ListText {
+        ListText {
+            national: aggregate.ty.id.is_nchar(),
+            most: ListText::most_bytes(aggregate),
+            separator: separator.clone(),
+            some: false,
+            wide: Vec::new(),
+            narrow: Vec::new(),
+            asked: LIST_STEP,
+        }
+    }
+
+    /// Bytes that a value may have; `None` where it may be large.
+    pub fn most_bytes(aggregate: &Aggregate) -> Option<usize> {
+        (!aggregate.ty.is_max()).then_some(8000)
+    }
+
+    /// 9829
+    pub fn too_long() -> SqlError {
+        SqlError::new(&messages::STRING_AGG_LIMIT, &[])
+    }
+
+    /// One more text: 9829, 7119 or 701 where they become too many.
+    pub fn put(&mut self, text: &Value, cx: &Cx<'_>) -> SqlResult<()> {
+        if self.some {
+            let separator = std::mem::take(&mut self.separator);
+            self.append(&separator);
+            self.separator = separator;
+        }
+        self.append(text);
+        self.some = true;
+        let bytes = self.bytes();
+        if self.most.is_some_and(|most| bytes > most) {
+            return Err(ListText::too_long());
+        }
+        if bytes >= self.asked {
+            cx.room_for(bytes)?;
+            self.asked = bytes + LIST_STEP;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, text: &Value) {
+        match (self.national, text) {
+            (true, Value::NVarChar(units)) => self.wide.extend_from_slice(units),
+            (false, Value::VarChar(bytes)) => self.narrow.extend_from_slice(bytes),
+            (true, text) => {
+                let text = text.as_text().unwrap_or_default();
+                self.wide.extend(text.encode_utf16());
+            }
+            (false, text) => {
+                let text = text.as_text().unwrap_or_default();
+                self.narrow.extend(cp1252::encode(&text));
+            }
+        }
+    }
+
+    /// How long the value is.
+    pub fn bytes(&self) -> usize {
+        self.narrow.len() + 2 * self.wide.len()
+    }
+
+    pub fn finish(self) -> Value {
+        match (self.some, self.national) {
+            (false, _) => Value::Null,
+            (true, true) => Value::NVarChar(self.wide),
+            (true, false) => Value::VarChar(self.narrow),
+        }
+    }
+}
+
+fn part_bytes(order: &[Value], value: &Value) -> usize {
+    row_bytes(order) + row_bytes(std::slice::from_ref(value))
 }
 
 /// SUM and AVG compute in the type of their result.

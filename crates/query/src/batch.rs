@@ -14,9 +14,10 @@
 //!
 //! # Invariants
 //! 1. Answers and errors are those of the row operators. Expressions see to that in [`vector`].
+//!    [test: columns_answer_as_rows_do]
 //! 2. What reads no more than it needs stays that way: below TOP, and for EXISTS, batches are made only by operators that
-//!    must see all their input anyway.
-//! 3. Between batches a statement can be cancelled.
+//!    must see all their input anyway. [test: what_stops_early_reads_no_further]
+//! 3. Between batches a statement can be cancelled. [test: statements_end_soon_after_they_are_cancelled]
 
 mod accumulator;
 mod aggregate;
@@ -26,25 +27,31 @@ mod crew;
 mod direct;
 mod exchange;
 mod grouped;
+mod handed;
 mod join;
+mod join_blocks;
 mod join_groups;
 mod kept;
 mod kernels;
 mod keys;
+mod lists;
 mod merge;
 mod order;
 mod part_scan;
 mod repartition;
-mod runs;
 mod sort;
 mod source;
 mod spilled;
+mod steps;
 mod store;
 mod stream;
+mod values;
 mod vector;
+mod windowed;
 
 use duramen_base::SqlResult;
 use duramen_os::stack;
+use duramen_types::SqlType;
 use duramen_types::batch::Batch;
 
 use crate::cx::Cx;
@@ -57,13 +64,33 @@ use crate::window;
 
 pub(crate) use built::{Build, Built};
 pub(crate) use crew::Dealt;
+pub(crate) use handed::{Handed, compared, distinct, grouped, joined, sorted, windowed};
 pub(crate) use join::builds_left;
 pub use kept::{Keeper, Kept};
 pub(crate) use repartition::Incoming;
-pub use source::Rows;
+pub use source::{Rows, batch_of_types};
+pub(crate) use steps::{ordered, ordered_while};
+pub use values::{ValueFile, ValueSorter};
 
 /// Rows that operators gather before they hand them on.
 pub const BATCH_ROWS: usize = 1024;
+/// Bytes of those, about, where there is more than one row: several batches are on their way at a time, and nobody asks for
+/// their memory.
+const BATCH_BYTES: usize = 512 << 10;
+
+/// How many rows go into a batch, where `rows` of them take `bytes`.
+pub(crate) fn rows_together(bytes: usize, rows: usize) -> usize {
+    (BATCH_BYTES.saturating_mul(rows) / bytes.max(1)).clamp(1, BATCH_ROWS)
+}
+
+/// Whether rows with values of these types may be so wide that fewer than usual go into a batch.
+fn may_be_wide<'a>(types: impl Iterator<Item = &'a SqlType>) -> bool {
+    let widths = types.map(|ty| match ty.is_max() {
+        true => BATCH_BYTES,
+        false => usize::from(ty.length),
+    });
+    widths.sum::<usize>() > BATCH_BYTES / BATCH_ROWS
+}
 
 /// A started part of a plan.
 pub trait BatchOperator {

@@ -3,10 +3,13 @@
 //! A statement first finds its rows and computes its values, then changes: it never sees its own changes.
 
 mod bound;
+mod cascade;
+mod changes;
 mod columns;
 mod explain;
 mod guard;
 mod load;
+mod modify;
 mod row;
 mod source;
 mod target;
@@ -25,14 +28,16 @@ use duramen_types::{SqlType, Value};
 use self::bound::{Later, planned};
 use self::columns::check_width;
 use self::guard::{Change, Guard, Pending};
-use self::row::{default_value, moves_keys, write_changes};
+use self::modify::keep_changed;
+use self::row::default_value;
 use self::target::{Targets, target_rows, target_table, top_count, viewed};
 use crate::bind::{Binder, Scope, ScopeSource, unsupported};
+use crate::captured::Captured;
 use crate::cx::Cx;
 use crate::exec::eval_all;
 use crate::expr::{Expr, Kind};
-use crate::host::{Event, Host, Locator, Table};
-use crate::locking::{ScanLock, target_lock};
+use crate::host::{Event, Host, Table};
+use crate::locking::{ScanLock, check_hints, target_lock};
 use crate::optimize::{MissingIndex, Sizes};
 use crate::output::{self, Has, Output};
 use crate::plan::{Node, OutColumn, Plan, Row};
@@ -188,32 +193,7 @@ impl Dml {
                 assignments,
                 variables,
             } => self.update((plan, *offset), assignments, variables, cx),
-            Action::Delete { plan, offset } => {
-                let targets = self.targets(plan, *offset, cx)?;
-                let width = self.table.columns().len();
-                let keeps = self.guard.follows() || cx.changed.is_some();
-                let mut gone: Vec<Row> = Vec::new();
-                for (at, row) in &targets {
-                    let locator = cx.locators[*at].clone();
-                    let old = row[*offset..offset + width].to_vec();
-                    self.table.delete(&locator, &old, cx)?;
-                    self.emit(&[], &old, row, cx)?;
-                    if keeps {
-                        gone.push(old);
-                    }
-                }
-                cx.locators.clear();
-                if self.guard.follows() {
-                    let mut pending = Pending::default();
-                    self.guard
-                        .deleted(gone.iter(), &mut pending, "DELETE", cx)?;
-                    pending.verify("DELETE", cx)?;
-                }
-                if let Some(changed) = &mut cx.changed {
-                    changed.deleted = gone;
-                }
-                Ok(targets.len() as u64)
-            }
+            Action::Delete { plan, offset } => self.delete((plan, *offset), cx),
         }
     }
 
@@ -235,13 +215,13 @@ impl Dml {
         let mut pending = Pending::default();
         let n = match source {
             InsertSource::Row(exprs) => {
-                let given = eval_all(exprs, &[], cx)?;
+                let given = self.given(exprs, cx)?;
                 u64::from(self.insert(given, columns, &mut pending, cx)?)
             }
             InsertSource::Rows(rows) => {
                 let mut all = Vec::with_capacity(rows.len());
                 for exprs in rows {
-                    all.push(eval_all(exprs, &[], cx)?);
+                    all.push(self.given(exprs, cx)?);
                 }
                 self.insert_all(all, columns, &mut pending, cx)?
             }
@@ -249,11 +229,12 @@ impl Dml {
                 let mut rows = source::Rows::open(plan, &*self.table, cx)?;
                 let (mut n, mut left) = (0, cx.row_limit);
                 while left > 0
-                    && let Some(mut some) = rows.next(cx)?
+                    && let Some(mut some) = cx.asking(left, |cx| rows.next(cx))?
                 {
                     some.truncate(usize::try_from(left).unwrap_or(usize::MAX));
                     left -= some.len() as u64;
                     n += self.insert_all(some, columns, &mut pending, cx)?;
+                    pending.count(cx)?;
                 }
                 n
             }
@@ -262,6 +243,14 @@ impl Dml {
             pending.verify("INSERT", cx)?;
         }
         Ok(n)
+    }
+
+    /// The values of a row of VALUES. Into a table that knows them large ones go unread.
+    fn given(&self, exprs: &[Expr], cx: &mut Cx<'_>) -> SqlResult<Row> {
+        match exprs.iter().any(|e| e.ty.is_max()) && self.table.takes_spooled() {
+            true => crate::long::kept_all(exprs, cx),
+            false => eval_all(exprs, &[], cx),
+        }
     }
 
     fn insert_all(
@@ -296,9 +285,7 @@ impl Dml {
         }
         self.guard.written(&row, pending);
         self.emit(&row, &[], &[], cx)?;
-        if let Some(changed) = &mut cx.changed {
-            changed.inserted.push(row);
-        }
+        keep_changed(cx, &[&row], &[])?;
         Ok(true)
     }
 
@@ -311,77 +298,6 @@ impl Dml {
             }
             Err(e) => Err(e),
         }
-    }
-
-    /// The rows to change, each with the number of its locator, in the order found. A row that joins several times is
-    /// there once; one that an outer join made up is not.
-    fn targets(&self, plan: &Plan, offset: usize, cx: &mut Cx<'_>) -> SqlResult<Vec<(usize, Row)>> {
-        cx.locators.clear();
-        let locator = offset + self.table.columns().len();
-        let mut seen = std::collections::BTreeSet::new();
-        let mut out = Vec::new();
-        for row in plan.rows(cx)? {
-            if out.len() as u64 == cx.row_limit {
-                break;
-            }
-            let at = row.get(locator).and_then(Value::as_i64);
-            if let Some(at) = at
-                && seen.insert(at)
-            {
-                out.push((at as usize, row));
-            }
-        }
-        Ok(out)
-    }
-
-    fn update(
-        &self,
-        (plan, offset): (&Plan, usize),
-        assignments: &[(usize, Expr)],
-        variables: &[(usize, Expr)],
-        cx: &mut Cx<'_>,
-    ) -> SqlResult<u64> {
-        let width = self.table.columns().len();
-        let mut changes: Vec<(Locator, Row, Row)> = Vec::new();
-        let mut found: Vec<Row> = Vec::new();
-        for (at, full) in self.targets(plan, offset, cx)? {
-            let old = full[offset..offset + width].to_vec();
-            let mut new = old.clone();
-            for (column, e) in assignments {
-                new[*column] = e.eval(&full, cx)?;
-            }
-            for (slot, e) in variables {
-                let v = e.eval(&full, cx)?;
-                cx.vars[*slot] = v;
-            }
-            row::store(&self.table, &mut new, "UPDATE", cx)?;
-            self.guard.check(&*self.table, &new, "UPDATE", cx)?;
-            if self.output.is_some() {
-                found.push(full);
-            }
-            changes.push((cx.locators[at].clone(), old, new));
-        }
-        for ((_, old, new), full) in changes.iter().zip(&found) {
-            self.emit(new, old, full, cx)?;
-        }
-        let n = changes.len() as u64;
-        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
-        let moves = moves_keys(&*self.table, &assigned);
-        write_changes(&*self.table, &changes, moves, cx)?;
-        if self.guard.follows() {
-            let mut pending = Pending::default();
-            let rows = changes.iter().map(|(_, old, new)| (old, new));
-            self.guard.updated(rows, &mut pending, "UPDATE", cx)?;
-            pending.verify("UPDATE", cx)?;
-        }
-        if let Some(changed) = &mut cx.changed {
-            for (_, old, new) in changes {
-                changed.deleted.push(old);
-                changed.inserted.push(new);
-            }
-        }
-        cx.locators.clear();
-        Ok(n)
     }
 }
 
@@ -407,11 +323,7 @@ pub fn bound_insert(mut binder: Binder<'_>, stmt: &ast::InsertStmt) -> SqlResult
 }
 
 /// Binds an INSERT whose rows are there already: result sets with their columns.
-pub fn insert_rows(
-    host: &dyn Host,
-    stmt: &ast::InsertStmt,
-    sets: Vec<(Vec<OutColumn>, Vec<Row>)>,
-) -> SqlResult<Dml> {
+pub fn insert_rows(host: &dyn Host, stmt: &ast::InsertStmt, sets: &[Captured]) -> SqlResult<Dml> {
     let bound = bind_insert(&mut Binder::new(host), stmt, Some(sets));
     planned(bound.map_err(|e| e.at_line(stmt.target.line as i32))?)
 }
@@ -419,7 +331,7 @@ pub fn insert_rows(
 fn bind_insert(
     binder: &mut Binder<'_>,
     stmt: &ast::InsertStmt,
-    sets: Option<Vec<(Vec<OutColumn>, Vec<Row>)>>,
+    sets: Option<&[Captured]>,
 ) -> SqlResult<BoundDml> {
     let host = binder.host;
     let line = stmt.target.line;
@@ -435,6 +347,9 @@ fn bind_insert(
             return bind_insert(binder, &through, sets);
         }
     };
+    if let ast::TargetKind::Table(name) = &stmt.target.kind {
+        check_hints(&stmt.target.hints, &name.display())?;
+    }
     let lock = target_lock(&stmt.target.hints)?;
     binder.hints(&stmt.hints)?;
     binder.with(&stmt.ctes);
@@ -462,9 +377,10 @@ fn bind_insert(
                 .map(|i| assignable(target_type(i)))
                 .collect();
             let mut plans = Vec::new();
-            for (columns, rows) in sets.unwrap_or_default() {
-                check_width(stmt.columns.is_empty(), named.len(), columns.len(), false)?;
-                plans.push(binder.convert_columns(constant_rows(columns, rows), &types)?);
+            for set in sets.unwrap_or_default() {
+                let width = set.columns().len();
+                check_width(stmt.columns.is_empty(), named.len(), width, false)?;
+                plans.push(binder.convert_columns(set.plan(), &types)?);
             }
             let columns = plans.first().map(|p| p.columns.clone()).unwrap_or_default();
             InsertSource::Query(Box::new(Plan {
@@ -589,18 +505,6 @@ fn unify_rows(
         }
     }
     Ok(())
-}
-
-/// Rows that are there already, as a plan.
-fn constant_rows(columns: Vec<OutColumn>, rows: Vec<Row>) -> Plan {
-    let constant = |(v, c): (Value, &OutColumn)| Expr::constant(v, c.ty);
-    let rows = rows.into_iter();
-    let rows = rows.map(|r| r.into_iter().zip(&columns).map(constant).collect());
-    Plan {
-        node: Node::Values(rows.collect()),
-        columns: columns.into(),
-        correlated: false,
-    }
 }
 
 /// Binds an UPDATE.

@@ -1,4 +1,8 @@
 //! Running plans: operators give out batches of rows until they have none.
+//!
+//! Whoever asks for a batch says how many rows it can use (`Cx::wanted`), and below it no more are read: a row that is read is
+//! locked and computed, so that a queue's `DELETE TOP (1)` would keep others from the rows behind. Who must see all its input
+//! asks for whole batches. [test: whoever_stops_early_gets_a_part_of_the_whole]
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,13 +16,16 @@ use crate::batch;
 use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::host::RowStream;
-use crate::key::{RowKey, RowSet, compare_keys};
+use crate::kept::{Held, Leaving, Spool, SpoolReader, row_bytes};
+use crate::key::{RowKey, RowSet};
+use crate::long;
 use crate::merge_join::MergeJoin;
-use crate::plan::{JoinKind, Node, Plan, Row, SortKey};
+use crate::plan::{Node, Plan, Row};
 use crate::profile;
+use crate::recursion::{self, Recursion};
+use crate::row_join::{self, Join, Step};
 use crate::scan::TableScan;
-use crate::seek_join::{FEW_ROWS, SeekJoin};
-use crate::window;
+use crate::{sort, window};
 
 /// Rows an operator gives out at a time, at most.
 pub const BATCH_ROWS: usize = 256;
@@ -26,6 +33,13 @@ pub const BATCH_ROWS: usize = 256;
 /// A started plan.
 pub enum Operator<'p> {
     Rows(VecDeque<Row>),
+    /// Rows that were kept.
+    Leaving(Leaving),
+    Recursion(Box<Recursion<'p>>),
+    /// The last round of a recursion.
+    Work(Option<SpoolReader>),
+    /// Rows that were kept, perhaps in a file.
+    Spool(SpoolReader),
     Stream(RowStream),
     /// A part of the plan that runs by column.
     Columns(Box<batch::Rows<'p>>),
@@ -36,7 +50,12 @@ pub enum Operator<'p> {
     },
     Scan(Box<TableScan<'p>>),
     Filter(Box<Operator<'p>>, &'p Expr),
-    Project(Box<Operator<'p>>, &'p [Expr]),
+    Project {
+        input: Box<Operator<'p>>,
+        exprs: &'p [Expr],
+        /// Rows that have come and not been looked at.
+        waiting: std::vec::IntoIter<Row>,
+    },
     Assign(Box<Operator<'p>>, &'p [(usize, Expr)]),
     Join(Box<Join<'p>>),
     /// Numbers rows as they come, in `columns` more columns.
@@ -57,19 +76,26 @@ pub enum Operator<'p> {
         left: u64,
     },
     Distinct {
+        /// What it reads, and the plan of that.
         input: Box<Operator<'p>>,
+        plan: &'p Plan,
         seen: RowSet,
+        held: Held,
     },
     Concat {
         inputs: &'p [Plan],
+        /// As of [`open_for`].
+        goal: bool,
         at: usize,
         current: Option<Box<Operator<'p>>>,
     },
     SetOperation {
         input: Box<Operator<'p>>,
+        plan: &'p Plan,
         other: RowSet,
         seen: RowSet,
         keep_common: bool,
+        held: Held,
     },
     /// Its rows are counted: `profile`.
     Counted(Box<Operator<'p>>, usize),
@@ -82,9 +108,12 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
 
 /// Starts a plan; `goal` when the caller may stop before the end.
 pub fn open_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
+    if !goal && cx.wanted < BATCH_ROWS {
+        return cx.asking(u64::MAX, |cx| open_for(plan, goal, cx));
+    }
     if !cx.row_by_row && batch::suits(plan, goal) {
         let needed = vec![true; plan.columns.len()];
-        let input = batch::open(plan, &needed, cx)?;
+        let input = cx.asking(u64::MAX, |cx| batch::open(plan, &needed, cx))?;
         return Ok(Operator::Columns(Box::new(batch::Rows::new(input))));
     }
     open_rows_for(plan, goal, cx)
@@ -107,7 +136,19 @@ fn open_rows_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<O
     Ok(Operator::Counted(Box::new(input?), place))
 }
 
+/// Whether all the input is read before the first row comes out, however few are wanted.
+fn reads_all(node: &Node) -> bool {
+    match node {
+        Node::Aggregate { .. } | Node::Sort { .. } | Node::Top { percent: true, .. } => true,
+        Node::Window { calls, .. } => !window::by_arrival(calls),
+        _ => false,
+    }
+}
+
 fn open_uncounted<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
+    if cx.wanted < BATCH_ROWS && reads_all(&plan.node) {
+        return cx.asking(u64::MAX, |cx| open_uncounted(plan, goal, cx));
+    }
     Ok(match &plan.node {
         Node::OneRow => Operator::Rows(VecDeque::from([Vec::new()])),
         Node::Values(rows) => {
@@ -124,20 +165,22 @@ fn open_uncounted<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<
         }
         Node::Filter { input, predicate } => {
             let mut input = open_for(input, goal, cx)?;
-            if let Operator::Scan(scan) = &mut input
+            if let Some(scan) = input.scan()
                 && scan.take_filter(predicate)
             {
                 return Ok(input);
             }
             Operator::Filter(Box::new(input), predicate)
         }
-        Node::Project { input, exprs } => {
-            Operator::Project(Box::new(open_for(input, goal, cx)?), exprs)
-        }
+        Node::Project { input, exprs } => Operator::Project {
+            input: Box::new(open_for(input, goal, cx)?),
+            exprs,
+            waiting: Vec::new().into_iter(),
+        },
         Node::Assign { input, targets } => Operator::Assign(Box::new(open(input, cx)?), targets),
         Node::Join { .. } => match MergeJoin::open(plan, goal, cx)? {
             Some(join) => Operator::Merge(Box::new(join)),
-            None => Operator::Join(Box::new(Join::open(plan, goal, cx)?)),
+            None => row_join::start(plan, goal, cx)?,
         },
         Node::Aggregate {
             input,
@@ -147,31 +190,34 @@ fn open_uncounted<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<
             ordered,
         } => {
             let mut state = Groups::new(groups, aggregates, *kept);
-            let mut input = open(input, cx)?;
-            while let Some(batch) = input.next(cx)? {
-                for row in &batch {
-                    state.add(row, cx)?;
+            let mut rows = open(input, cx)?;
+            while let Some(batch) = rows.next(cx)? {
+                if !state.add(&batch, cx)? {
+                    let rest = batch::Handed::new(input, Leaving::default(), Some(rows));
+                    return batch::grouped(plan, state.begun(), rest, cx);
                 }
             }
-            Operator::Rows(state.finish(*ordered)?.into())
+            Operator::Leaving(state.finish(*ordered, cx)?)
         }
         Node::Window { input, calls } if window::by_arrival(calls) => Operator::Number {
             input: Box::new(open_for(input, goal, cx)?),
             columns: calls.len(),
             last: 0,
         },
-        Node::Window { input, calls } => Operator::Rows(window::rows(input, calls, cx)?.into()),
+        Node::Window { .. } => window::started(plan, cx)?,
         Node::Recursive {
             anchor,
             members,
             id,
             limit,
-        } => Operator::Rows(recursion(anchor, members, (*id, *limit), cx)?.into()),
-        Node::WorkTable { id } => {
-            let rows = cx.work.get(id).map(|r| r.to_vec()).unwrap_or_default();
-            Operator::Rows(rows.into())
-        }
-        Node::Sort { input, keys } => Operator::Rows(sort(input, keys, cx)?.into()),
+        } => Operator::Recursion(Box::new(Recursion::new(
+            anchor,
+            members,
+            (*id, *limit),
+            cx,
+        )?)),
+        Node::WorkTable { id } => Operator::Work(recursion::work_table(*id, cx)),
+        Node::Sort { input, keys } => sort::sorted(input, keys, cx)?,
         Node::Top {
             input,
             count,
@@ -186,18 +232,22 @@ fn open_uncounted<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<
         }
         Node::Skip { input, count } => {
             let left = skip_count(count, cx)?;
+            let wanted = left.saturating_add(cx.wanted as u64);
             Operator::Skip {
-                input: Box::new(open_for(input, goal, cx)?),
+                input: Box::new(cx.asking(wanted, |cx| open_for(input, goal, cx))?),
                 left,
             }
         }
         Node::Parallel { zone, .. } => open_for(zone, goal, cx)?,
         Node::Distinct { input } => Operator::Distinct {
             input: Box::new(open_for(input, goal, cx)?),
+            plan: input,
             seen: RowSet::new(&input.columns),
+            held: Held::default(),
         },
         Node::Concat(inputs) => Operator::Concat {
             inputs,
+            goal,
             at: 0,
             current: None,
         },
@@ -207,51 +257,37 @@ fn open_uncounted<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<
             keep_common,
         } => {
             let mut other = RowSet::new(&left.columns);
+            let mut held = Held::default();
             let mut rows = open(right, cx)?;
-            while let Some(batch) = rows.next(cx)? {
+            while let Some(batch) = cx.asking(u64::MAX, |cx| rows.next(cx))? {
+                let mut bytes = 0;
                 for row in batch {
-                    other.insert(&row);
+                    if other.insert(&row) {
+                        bytes += kept_bytes(&row);
+                    }
+                }
+                if !held.add(bytes, cx) {
+                    let first = Leaving::new(other.into_rows(), held);
+                    let other = batch::Handed::new(right, first, Some(rows));
+                    let input = (&**left, open(left, cx)?);
+                    return batch::compared(input, other, (&left.columns, *keep_common), cx);
                 }
             }
             Operator::SetOperation {
-                input: Box::new(open(left, cx)?),
+                input: Box::new(open_for(left, goal, cx)?),
+                plan: left,
                 other,
                 seen: RowSet::new(&left.columns),
                 keep_common: *keep_common,
+                held,
             }
         }
     })
 }
 
-/// The rows of a recursive common table expression.
-fn recursion(
-    anchor: &Plan,
-    members: &[Plan],
-    (id, limit): (u64, u64),
-    cx: &mut Cx<'_>,
-) -> SqlResult<Vec<Row>> {
-    let mut last = anchor.rows(cx)?;
-    let mut all = last.clone();
-    let mut rounds = 0;
-    let outside = cx.work.remove(&id);
-    while !last.is_empty() {
-        cx.work.insert(id, Arc::new(std::mem::take(&mut last)));
-        for member in members {
-            last.extend(member.rows(cx)?);
-        }
-        if !last.is_empty() {
-            rounds += 1;
-            if limit > 0 && rounds > limit {
-                return Err(SqlError::new(&messages::MAXRECURSION_EXHAUSTED, &[&limit]));
-            }
-        }
-        all.extend_from_slice(&last);
-    }
-    cx.work.remove(&id);
-    if let Some(rows) = outside {
-        cx.work.insert(id, rows);
-    }
-    Ok(all)
+/// What a row takes that a set keeps, about.
+fn kept_bytes(row: &Row) -> usize {
+    row_bytes(row) + 32
 }
 
 pub fn eval_all(exprs: &[Expr], row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Row> {
@@ -296,8 +332,9 @@ fn open_top<'p>(
     let value = count.eval(&[], cx)?;
     if !percent {
         let left = row_count(&value)?;
+        let wanted = left.min(cx.wanted as u64);
         return Ok(Operator::Top {
-            input: Box::new(open_for(input, true, cx)?),
+            input: Box::new(cx.asking(wanted, |cx| open_for(input, true, cx))?),
             left,
             ties,
             last: None,
@@ -307,46 +344,106 @@ fn open_top<'p>(
         Value::Float(f) if (0.0..=100.0).contains(&f) => f,
         _ => return Err(SqlError::new(&messages::PERCENT_OUT_OF_RANGE, &[])),
     };
-    let rows = input.rows(cx)?;
-    let left = (rows.len() as f64 * share / 100.0).ceil() as u64;
+    let mut all = Spool::new(&input.columns);
+    let mut rows = open(input, cx)?;
+    while let Some(batch) = rows.next(cx)? {
+        all.put(batch, cx)?;
+    }
+    let all = Arc::new(all.finish()?);
+    let left = (all.len() as f64 * share / 100.0).ceil() as u64;
     Ok(Operator::Top {
-        input: Box::new(Operator::Rows(rows.into())),
+        input: Box::new(Operator::Spool(SpoolReader::new(all))),
         left,
         ties,
         last: None,
     })
 }
 
-fn sort(input: &Plan, keys: &[SortKey], cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {
-    let mut keyed = Vec::new();
-    let mut input = open(input, cx)?;
-    while let Some(batch) = input.next(cx)? {
-        for row in batch {
-            let mut key = Vec::with_capacity(keys.len());
-            for k in keys {
-                key.push(k.expr.eval(&row, cx)?);
-            }
-            keyed.push((key, row));
+impl<'p> Operator<'p> {
+    /// The scan that it is, counted or not: what is locked does not depend on whether somebody counts.
+    fn scan(&mut self) -> Option<&mut TableScan<'p>> {
+        match self {
+            Operator::Scan(scan) => Some(scan),
+            Operator::Counted(input, _) => input.scan(),
+            _ => None,
         }
     }
-    keyed.sort_by(|(a, _), (b, _)| compare_keys(keys, a, b));
-    Ok(keyed.into_iter().map(|(_, row)| row).collect())
-}
 
-impl Operator<'_> {
+    /// Goes on in another way where the one begun with serves no longer: by column where there is no more memory for the rows
+    /// that have come out; with the right side kept where a join has sought for many rows.
+    fn hand_over(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let nothing = Operator::Rows(VecDeque::new());
+        *self = match std::mem::replace(self, nothing) {
+            Operator::Distinct {
+                input,
+                plan,
+                seen,
+                held,
+            } => {
+                let seen = Leaving::new(seen.into_rows(), held);
+                batch::distinct(seen, (plan, *input), cx)?
+            }
+            Operator::SetOperation {
+                input,
+                plan,
+                mut other,
+                seen,
+                keep_common,
+                held,
+            } => {
+                // What has come out does not come again: for EXCEPT as if the other side had it, too.
+                let seen = seen.into_rows();
+                match keep_common {
+                    true => seen.iter().for_each(|row| other.remove(row)),
+                    false => seen.iter().for_each(|row| {
+                        other.insert(row);
+                    }),
+                }
+                let first = Leaving::new(other.into_rows(), held);
+                let other = batch::Handed::new(plan, first, None);
+                batch::compared((plan, *input), other, (&plan.columns, keep_common), cx)?
+            }
+            Operator::Join(join) => join.keep(cx)?,
+            other => other,
+        };
+        Ok(())
+    }
+
     /// The next batch, never empty; `None` at the end.
     pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
         cx.check_cancelled()?;
         stack::deep(|| self.next_of_kind(cx))
     }
 
+    /// Gives the rows of the next batch to `to`, at most `most` of them; how many, `None` at the end.
+    pub fn each(
+        &mut self,
+        most: u64,
+        cx: &mut Cx<'_>,
+        to: &mut dyn FnMut(&[Value]),
+    ) -> SqlResult<Option<u64>> {
+        let rows = usize::try_from(most).unwrap_or(usize::MAX);
+        if let Operator::Columns(columns) = self {
+            cx.check_cancelled()?;
+            let given = stack::deep(|| cx.asking(u64::MAX, |cx| columns.each(rows, cx, to)))?;
+            return Ok(given.map(|n| n as u64));
+        }
+        let Some(batch) = cx.asking(most, |cx| self.next(cx))? else {
+            return Ok(None);
+        };
+        let given = batch.len().min(rows);
+        batch.iter().take(given).for_each(|row| to(row));
+        Ok(Some(given as u64))
+    }
+
     fn next_of_kind(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
         match self {
             Operator::Stream(rows) => {
-                let batch: Vec<Row> = rows.take(BATCH_ROWS).collect::<SqlResult<_>>()?;
+                let batch: Vec<Row> = rows.take(cx.wanted).collect::<SqlResult<_>>()?;
                 Ok((!batch.is_empty()).then_some(batch))
             }
-            Operator::Columns(rows) => rows.next(cx),
+            // Whatever it is, it reads all of its input.
+            Operator::Columns(rows) => cx.asking(u64::MAX, |cx| rows.next(cx)),
             Operator::Counted(input, place) => {
                 let watch = profile::Watch::start();
                 let batch = input.next(cx)?;
@@ -357,11 +454,18 @@ impl Operator<'_> {
                 Ok(batch)
             }
             Operator::Rows(rows) => {
-                let n = rows.len().min(BATCH_ROWS);
+                let n = rows.len().min(cx.wanted);
                 Ok((n > 0).then(|| rows.drain(..n).collect()))
             }
+            Operator::Leaving(rows) => Ok(match rows.is_empty() {
+                true => None,
+                false => Some(rows.take(cx.wanted)),
+            }),
+            Operator::Recursion(recursion) => recursion.next(cx),
+            Operator::Work(reader) => recursion::next_of(reader),
+            Operator::Spool(reader) => reader.next(cx.wanted),
             Operator::Buffered { first, rest } => {
-                let n = first.len().min(BATCH_ROWS);
+                let n = first.len().min(cx.wanted);
                 match n {
                     0 => rest.next(cx),
                     n => Ok(Some(first.drain(..n).collect())),
@@ -382,13 +486,25 @@ impl Operator<'_> {
                 }
                 Ok(None)
             }
-            Operator::Project(input, exprs) => {
-                let Some(batch) = input.next(cx)? else {
-                    return Ok(None);
-                };
-                let mut out = Vec::with_capacity(batch.len());
-                for row in &batch {
-                    out.push(eval_all(exprs, row, cx)?);
+            Operator::Project {
+                input,
+                exprs,
+                waiting,
+            } => {
+                cx.values_gone();
+                if waiting.as_slice().is_empty() {
+                    let Some(batch) = input.next(cx)? else {
+                        return Ok(None);
+                    };
+                    *waiting = batch.into_iter();
+                }
+                let mut out = Vec::with_capacity(waiting.len());
+                for row in waiting.by_ref() {
+                    out.push(long::projected(exprs, &row, cx)?);
+                    // Large values go on at once: as few as can be are there together.
+                    if cx.values_made() > 0 {
+                        break;
+                    }
                 }
                 Ok(Some(out))
             }
@@ -398,13 +514,20 @@ impl Operator<'_> {
                 };
                 for row in &batch {
                     for (slot, e) in *targets {
-                        let value = e.eval(row, cx)?;
+                        let value = long::assigned(e, row, cx)?;
                         cx.vars[*slot] = value;
                     }
+                    cx.values_gone();
                 }
                 Ok(Some(vec![Vec::new(); batch.len()]))
             }
-            Operator::Join(join) => join.next(cx),
+            Operator::Join(join) => match join.next(cx)? {
+                Step::Rows(rows) => Ok(rows),
+                Step::Keep => {
+                    self.hand_over(cx)?;
+                    self.next_of_kind(cx)
+                }
+            },
             Operator::Number {
                 input,
                 columns,
@@ -426,31 +549,50 @@ impl Operator<'_> {
                 ties,
                 last,
             } => next_top(input, left, ties, last, cx),
-            Operator::Skip { input, left } => {
-                while let Some(mut batch) = input.next(cx)? {
-                    let drop = (*left).min(batch.len() as u64);
-                    *left -= drop;
-                    batch.drain(..drop as usize);
-                    if !batch.is_empty() {
-                        return Ok(Some(batch));
-                    }
+            Operator::Skip { input, left } => loop {
+                let wanted = left.saturating_add(cx.wanted as u64);
+                let Some(mut batch) = cx.asking(wanted, |cx| input.next(cx))? else {
+                    return Ok(None);
+                };
+                let drop = (*left).min(batch.len() as u64);
+                *left -= drop;
+                batch.drain(..drop as usize);
+                if !batch.is_empty() {
+                    return Ok(Some(batch));
                 }
-                Ok(None)
+            },
+            Operator::Distinct {
+                input, seen, held, ..
+            } => {
+                let (kept, fits) = next_kept(input, held, cx, |row| {
+                    seen.insert(row).then(|| kept_bytes(row))
+                })?;
+                if !fits {
+                    self.hand_over(cx)?;
+                }
+                Ok(kept)
             }
-            Operator::Distinct { input, seen } => next_kept(input, cx, |row| seen.insert(row)),
             Operator::SetOperation {
                 input,
                 other,
                 seen,
                 keep_common,
+                held,
+                ..
             } => {
                 let keep = *keep_common;
-                next_kept(input, cx, |row| {
-                    other.contains(row) == keep && seen.insert(row)
-                })
+                let (kept, fits) = next_kept(input, held, cx, |row| {
+                    let comes = other.contains(row) == keep && seen.insert(row);
+                    comes.then(|| kept_bytes(row))
+                })?;
+                if !fits {
+                    self.hand_over(cx)?;
+                }
+                Ok(kept)
             }
             Operator::Concat {
                 inputs,
+                goal,
                 at,
                 current,
             } => loop {
@@ -464,24 +606,32 @@ impl Operator<'_> {
                 let Some(plan) = inputs.get(*at) else {
                     return Ok(None);
                 };
-                *current = Some(Box::new(open(plan, cx)?));
+                *current = Some(Box::new(open_for(plan, *goal, cx)?));
             },
         }
     }
 }
 
+/// The next rows of which `keep` says how many bytes are kept of them, and whether those are lent.
 fn next_kept(
     input: &mut Operator<'_>,
+    held: &mut Held,
     cx: &mut Cx<'_>,
-    mut keep: impl FnMut(&Row) -> bool,
-) -> SqlResult<Option<Vec<Row>>> {
+    mut keep: impl FnMut(&Row) -> Option<usize>,
+) -> SqlResult<(Option<Vec<Row>>, bool)> {
     while let Some(mut batch) = input.next(cx)? {
-        batch.retain(&mut keep);
+        let mut bytes = 0;
+        batch.retain(|row| {
+            let kept = keep(row);
+            bytes += kept.unwrap_or(0);
+            kept.is_some()
+        });
         if !batch.is_empty() {
-            return Ok(Some(batch));
+            let fits = held.add(bytes, cx);
+            return Ok((Some(batch), fits));
         }
     }
-    Ok(None)
+    Ok((None, true))
 }
 
 fn next_top(
@@ -494,7 +644,9 @@ fn next_top(
     if *left == 0 && (ties.is_empty() || last.is_none()) {
         return Ok(None);
     }
-    let Some(batch) = input.next(cx)? else {
+    // Behind the last one that counts, rows are looked at one by one for whether they are tied with it.
+    let wanted = (*left).min(cx.wanted as u64);
+    let Some(batch) = cx.asking(wanted, |cx| input.next(cx))? else {
         return Ok(None);
     };
     let mut out = Vec::with_capacity(batch.len());
@@ -517,252 +669,4 @@ fn next_top(
         }
     }
     Ok((!out.is_empty()).then_some(out))
-}
-
-/// Joins: the right side is kept in memory and hashed when there are equalities; APPLY runs it anew per row.
-pub struct Join<'p> {
-    left: Operator<'p>,
-    right_plan: &'p Plan,
-    right: Vec<Row>,
-    right_matched: Vec<bool>,
-    table: Option<crate::key::KeyIndex>,
-    seek: Option<SeekJoin<'p>>,
-    hash: &'p [(Expr, Expr)],
-    on: Option<&'p Expr>,
-    kind: JoinKind,
-    apply: bool,
-    left_width: usize,
-    right_width: usize,
-    pending: VecDeque<Row>,
-    /// Rows of the left side that have come and not been joined yet.
-    waiting: VecDeque<Row>,
-    probing: Option<Probing>,
-    left_done: bool,
-}
-
-/// A left row on its way through its partners: whoever wants few rows pays for few, however many partners there are.
-struct Probing {
-    left: Row,
-    /// Places in `right` that may fit; `None`: all of them.
-    candidates: Option<Vec<usize>>,
-    at: usize,
-    matched: bool,
-}
-
-/// Starts a join whose left input is running already.
-pub fn join<'p>(plan: &'p Plan, left: Operator<'p>, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
-    Ok(Operator::Join(Box::new(Join::over(plan, left, cx)?)))
-}
-
-impl<'p> Join<'p> {
-    fn open(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<Join<'p>> {
-        let Node::Join { left, .. } = &plan.node else {
-            unreachable!("Join::open is called for join nodes")
-        };
-        let left = open_for(left, goal, cx)?;
-        Join::over(plan, left, cx)
-    }
-
-    fn over(plan: &'p Plan, mut input: Operator<'p>, cx: &mut Cx<'_>) -> SqlResult<Join<'p>> {
-        let Node::Join {
-            left,
-            right,
-            kind,
-            hash,
-            on,
-            apply,
-            ..
-        } = &plan.node
-        else {
-            unreachable!("Join::over is called for join nodes")
-        };
-        let mut seek = match *apply {
-            true => None,
-            false => SeekJoin::find(right, hash, *kind),
-        };
-        if seek.is_some() {
-            let mut first = VecDeque::new();
-            let mut ended = false;
-            while first.len() <= FEW_ROWS && !ended {
-                match input.next(cx)? {
-                    Some(batch) => first.extend(batch),
-                    None => ended = true,
-                }
-            }
-            if ended {
-                input = Operator::Rows(first);
-            } else {
-                seek = None;
-                input = Operator::Buffered {
-                    first,
-                    rest: Box::new(input),
-                };
-            }
-        }
-        let rows = match *apply || seek.is_some() {
-            true => Vec::new(),
-            false => right.rows(cx)?,
-        };
-        let mut table = None;
-        if !hash.is_empty() && seek.is_none() {
-            let mut index = crate::key::KeyIndex::default();
-            for (i, row) in rows.iter().enumerate() {
-                let mut key = Vec::with_capacity(hash.len());
-                for (_, r) in hash {
-                    key.push(r.eval(row, cx)?);
-                }
-                if !key.iter().any(Value::is_null) {
-                    index.add(RowKey::of_exprs(&key, hash.iter().map(|h| &h.1)), i);
-                }
-            }
-            table = Some(index);
-        }
-        Ok(Join {
-            left: input,
-            seek,
-            right_plan: right,
-            right_matched: vec![false; rows.len()],
-            right: rows,
-            table,
-            hash,
-            on: on.as_ref(),
-            kind: *kind,
-            apply: *apply,
-            left_width: left.columns.len(),
-            right_width: right.columns.len(),
-            pending: VecDeque::new(),
-            waiting: VecDeque::new(),
-            probing: None,
-            left_done: false,
-        })
-    }
-
-    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
-        while self.pending.len() < BATCH_ROWS {
-            if let Some(probing) = self.probing.take() {
-                self.probe(probing, cx)?;
-            } else if let Some(left) = self.waiting.pop_front() {
-                self.probing = Some(self.begin(left, cx)?);
-            } else if self.left_done {
-                break;
-            } else {
-                match self.left.next(cx)? {
-                    Some(batch) => self.waiting.extend(batch),
-                    None => self.end_of_left(),
-                }
-            }
-        }
-        let n = self.pending.len().min(BATCH_ROWS);
-        Ok((n > 0).then(|| self.pending.drain(..n).collect()))
-    }
-
-    /// Fetches the partners of a row by the right side's key.
-    fn sought(&mut self, left: &Row, cx: &mut Cx<'_>) -> SqlResult<()> {
-        self.right.clear();
-        let mut key = Vec::with_capacity(self.hash.len());
-        for (l, _) in self.hash {
-            key.push(l.eval(left, cx)?);
-        }
-        if let Some(seek) = &self.seek
-            && !key.iter().any(Value::is_null)
-        {
-            let wanted = RowKey::of_exprs(&key, self.hash.iter().map(|h| &h.0));
-            for row in seek.rows(&key, cx)? {
-                let mut own = Vec::with_capacity(self.hash.len());
-                for (_, r) in self.hash {
-                    own.push(r.eval(&row, cx)?);
-                }
-                let same = wanted == RowKey::of_exprs(&own, self.hash.iter().map(|h| &h.1));
-                if same && !own.iter().any(Value::is_null) {
-                    self.right.push(row);
-                }
-            }
-        }
-        self.right_matched = vec![false; self.right.len()];
-        Ok(())
-    }
-
-    /// After the last left row: the right rows that nobody joined.
-    fn end_of_left(&mut self) {
-        self.left_done = true;
-        if !matches!(self.kind, JoinKind::Right | JoinKind::Full) {
-            return;
-        }
-        for (row, matched) in self.right.iter().zip(&self.right_matched) {
-            if !matched {
-                let mut out = vec![Value::Null; self.left_width];
-                out.extend_from_slice(row);
-                self.pending.push_back(out);
-            }
-        }
-    }
-
-    /// Finds the partners that a left row may have.
-    fn begin(&mut self, left: Row, cx: &mut Cx<'_>) -> SqlResult<Probing> {
-        if self.apply {
-            cx.push_outer(&left);
-            let rows = self.right_plan.rows(cx);
-            cx.pop_outer();
-            self.right = rows?;
-            self.right_matched = vec![false; self.right.len()];
-        }
-        if self.seek.is_some() {
-            self.sought(&left, cx)?;
-        }
-        let mut candidates = None;
-        if let Some(index) = &self.table {
-            let mut key = Vec::with_capacity(self.hash.len());
-            for (l, _) in self.hash {
-                key.push(l.eval(&left, cx)?);
-            }
-            let wanted = RowKey::of_exprs(&key, self.hash.iter().map(|h| &h.0));
-            candidates = Some(match key.iter().any(Value::is_null) {
-                true => Vec::new(),
-                false => index.get(&wanted).to_vec(),
-            });
-        }
-        Ok(Probing {
-            left,
-            candidates,
-            at: 0,
-            matched: false,
-        })
-    }
-
-    /// Joins a left row with its partners, as far as a batch has room.
-    fn probe(&mut self, mut probing: Probing, cx: &mut Cx<'_>) -> SqlResult<()> {
-        let count = match &probing.candidates {
-            Some(list) => list.len(),
-            None => self.right.len(),
-        };
-        while probing.at < count {
-            if self.pending.len() >= BATCH_ROWS {
-                self.probing = Some(probing);
-                return Ok(());
-            }
-            let i = match &probing.candidates {
-                Some(list) => list[probing.at],
-                None => probing.at,
-            };
-            probing.at += 1;
-            let mut joined = Vec::with_capacity(self.left_width + self.right_width);
-            joined.extend_from_slice(&probing.left);
-            joined.extend_from_slice(&self.right[i]);
-            let holds = match self.on {
-                Some(on) => on.test(&joined, cx)? == Some(true),
-                None => true,
-            };
-            if holds {
-                probing.matched = true;
-                self.right_matched[i] = true;
-                self.pending.push_back(joined);
-            }
-        }
-        if !probing.matched && matches!(self.kind, JoinKind::Left | JoinKind::Full) {
-            let mut out = probing.left;
-            out.resize(self.left_width + self.right_width, Value::Null);
-            self.pending.push_back(out);
-        }
-        Ok(())
-    }
 }

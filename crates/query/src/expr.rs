@@ -7,11 +7,15 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use duramen_base::given_up::after_step;
 use duramen_base::{SqlResult, messages};
 use duramen_types::{LikePattern, SqlType, Value};
 
 use crate::cx::Cx;
 use crate::functions::ScalarFunction;
+use crate::in_list::InList;
+use crate::kept::Held;
+use crate::long;
 use crate::plan::Plan;
 
 /// A typed expression.
@@ -190,12 +194,15 @@ impl Expr {
     pub fn eval(&self, row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Value> {
         match &self.kind {
             Kind::Const(v) => Ok(v.clone()),
-            Kind::Column { depth: 0, index } => Ok(row[*index].clone()),
-            Kind::Column { depth, index } => Ok(cx.outer_row(*depth)[*index].clone()),
-            Kind::Variable(slot) => Ok(cx.vars[*slot].clone()),
+            Kind::Column { depth: 0, index } => long::own(&row[*index], &self.ty, cx),
+            Kind::Column { depth, index } => long::own(&cx.outer_row(*depth)[*index], &self.ty, cx),
+            Kind::Variable(slot) => long::own(&cx.vars[*slot], &self.ty, cx),
             Kind::Global(name) => cx.host.global(name),
             Kind::Arithmetic(op, l, r) => {
                 let a = l.eval(row, cx)?;
+                if self.ty.is_max() {
+                    return long::arithmetic(*op, (a, &l.ty), (row, r), &self.ty, cx);
+                }
                 let b = r.eval(row, cx)?;
                 duramen_types::arithmetic(*op, &a, &l.ty, &b, &r.ty, &self.ty, &cx.convert)
             }
@@ -210,7 +217,8 @@ impl Expr {
                 branches,
                 otherwise,
             } => {
-                for (when, then) in branches {
+                for (i, (when, then)) in branches.iter().enumerate() {
+                    after_step(i)?;
                     if when.test(row, cx)? == Some(true) {
                         return then.eval(row, cx);
                     }
@@ -220,15 +228,14 @@ impl Expr {
                     .map_or(Ok(Value::Null), |e| e.eval(row, cx))
             }
             Kind::Function { function, args } => {
+                if args.iter().any(long::is_lent) {
+                    return long::lending(function, args, &self.ty, row, cx);
+                }
                 let mut values = Vec::with_capacity(args.len());
                 for a in args {
                     values.push(a.eval(row, cx)?);
                 }
-                if function.strict && values.iter().any(Value::is_null) {
-                    return Ok(Value::Null);
-                }
-                (function.run)(&values, args, &self.ty, cx)
-                    .or_else(|e| duramen_types::lenient::forgiven(e, &cx.convert))
+                called(function, args, &values, &self.ty, cx)
             }
             Kind::Session { name, args } => {
                 let mut values = Vec::with_capacity(args.len());
@@ -256,6 +263,12 @@ impl Expr {
         }
     }
 
+    /// The same for a variable: a value that is not in memory stays where it is, for longer than the statement runs.
+    #[inline]
+    pub fn eval_kept(&self, row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Value> {
+        long::assigned(self, row, cx)
+    }
+
     fn convert(
         &self,
         input: &Expr,
@@ -276,8 +289,8 @@ impl Expr {
             },
             None => None,
         };
-        match duramen_types::convert(&value, &input.ty, &self.ty, style, &cx.convert) {
-            Err(_) if or_null => Ok(Value::Null),
+        match long::converted(&value, &input.ty, &self.ty, style, cx) {
+            Err(e) if or_null && e.number != 0 => Ok(Value::Null),
             other => other,
         }
     }
@@ -286,6 +299,11 @@ impl Expr {
     pub fn test(&self, row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Option<bool>> {
         match &self.kind {
             Kind::Compare(op, l, r) => {
+                if l.ty.is_max()
+                    && let Some(order) = long::compared(l, r, row, cx)?
+                {
+                    return Ok(order.map(|o| op.holds(o)));
+                }
                 let a = l.eval(row, cx)?;
                 let b = r.eval(row, cx)?;
                 Ok(compare(&a, &b, l).map(|o| op.holds(o)))
@@ -293,7 +311,11 @@ impl Expr {
             Kind::And(parts) => all(parts, false, row, cx),
             Kind::Or(parts) => all(parts, true, row, cx),
             Kind::Not(e) => Ok(e.test(row, cx)?.map(|b| !b)),
-            Kind::IsNull { input, negated } => Ok(Some(input.eval(row, cx)?.is_null() != *negated)),
+            Kind::IsNull { input, negated } => match input.kind {
+                Kind::Variable(slot) => Ok(Some(cx.vars[slot].is_null() != *negated)),
+                Kind::Column { depth: 0, index } => Ok(Some(row[index].is_null() != *negated)),
+                _ => Ok(Some(input.eval(row, cx)?.is_null() != *negated)),
+            },
             Kind::In {
                 item,
                 list,
@@ -301,7 +323,8 @@ impl Expr {
             } => {
                 let needle = item.eval(row, cx)?;
                 let mut unknown = needle.is_null();
-                for e in list {
+                for (i, e) in list.iter().enumerate() {
+                    after_step(i)?;
                     let v = e.eval(row, cx)?;
                     match compare(&needle, &v, item) {
                         Some(Ordering::Equal) => return Ok(Some(!negated)),
@@ -327,17 +350,7 @@ impl Expr {
                 plan,
             } => {
                 let needle = item.eval(row, cx)?;
-                let rows = subquery_rows(plan, row, cx)?;
-                let mut unknown = false;
-                for r in rows.iter() {
-                    match compare(&needle, &r[0], item).map(|o| op.holds(o)) {
-                        // One that holds decides ANY, one that does not decides ALL.
-                        Some(holds) if holds != *all => return Ok(Some(holds)),
-                        Some(_) => {}
-                        None => unknown = true,
-                    }
-                }
-                Ok(if unknown { None } else { Some(*all) })
+                quantified(&needle, (*op, *all), item, plan, row, cx)
             }
             Kind::Exists(plan) => {
                 let key = Arc::as_ptr(plan) as usize;
@@ -345,7 +358,9 @@ impl Expr {
                     return Ok(Some(!rows.is_empty()));
                 }
                 cx.push_outer(row);
-                let first = crate::exec::open_for(plan, true, cx).and_then(|mut op| op.next(cx));
+                let first = cx.asking(1, |cx| {
+                    crate::exec::open_for(plan, true, cx).and_then(|mut op| op.next(cx))
+                });
                 cx.pop_outer();
                 let first = first?;
                 let found = first.is_some();
@@ -376,7 +391,8 @@ impl Expr {
                                 }
                             }
                         }
-                        None => return Ok(None),
+                        // NULL escapes nothing.
+                        None => None,
                     },
                     None => None,
                 };
@@ -424,6 +440,27 @@ impl Expr {
     }
 }
 
+/// Calls a function whose arguments have been evaluated.
+#[inline]
+pub(crate) fn called(
+    function: &ScalarFunction,
+    args: &[Expr],
+    values: &[Value],
+    ty: &SqlType,
+    cx: &mut Cx<'_>,
+) -> SqlResult<Value> {
+    if function.strict && values.iter().any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    let value = function
+        .call(values, args, ty, cx)
+        .or_else(|e| duramen_types::lenient::forgiven(e, &cx.convert))?;
+    match ty.is_max() {
+        true => cx.made(value),
+        false => Ok(value),
+    }
+}
+
 fn compare(a: &Value, b: &Value, typed: &Expr) -> Option<Ordering> {
     match (a, b) {
         (Value::Null, _) | (_, Value::Null) => None,
@@ -436,7 +473,8 @@ fn compare(a: &Value, b: &Value, typed: &Expr) -> Option<Ordering> {
 /// AND (`stop` false) or OR (`stop` true) in three-valued logic, left to right, stopping when decided.
 fn all(parts: &[Expr], stop: bool, row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Option<bool>> {
     let mut unknown = false;
-    for p in parts {
+    for (i, p) in parts.iter().enumerate() {
+        after_step(i)?;
         match p.test(row, cx)? {
             Some(b) if b == stop => return Ok(Some(stop)),
             Some(_) => {}
@@ -447,15 +485,46 @@ fn all(parts: &[Expr], stop: bool, row: &[Value], cx: &mut Cx<'_>) -> SqlResult<
 }
 
 fn scalar_subquery(plan: &Arc<Plan>, row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Value> {
-    let rows = subquery_rows(plan, row, cx)?;
-    match rows.len() {
-        0 => Ok(Value::Null),
-        1 => Ok(rows[0][0].clone()),
-        _ => Err(duramen_base::SqlError::new(
-            &messages::SUBQUERY_MORE_THAN_ONE_VALUE,
-            &[],
-        )),
+    let one = |rows: &[Vec<Value>]| match rows {
+        [] => Ok(Value::Null),
+        [one] => Ok(one[0].clone()),
+        _ => {
+            let error = &messages::SUBQUERY_MORE_THAN_ONE_VALUE;
+            Err(duramen_base::SqlError::new(error, &[]))
+        }
+    };
+    if !plan.correlated {
+        // A second one is an error, whatever comes behind it.
+        return one(&subquery_rows(plan, row, cx, &mut |rows| rows.len() < 2)?);
     }
+    let mut all = Vec::new();
+    each_of(plan, row, cx, |batch, _| {
+        all.extend(batch);
+        Ok(all.len() < 2)
+    })?;
+    one(&all)
+}
+
+/// Gives the rows of a subquery that looks at the row outside to `f`, until it says that it has seen enough.
+fn each_of(
+    plan: &Arc<Plan>,
+    row: &[Value],
+    cx: &mut Cx<'_>,
+    mut f: impl FnMut(Vec<Vec<Value>>, &mut Cx<'_>) -> SqlResult<bool>,
+) -> SqlResult<()> {
+    cx.push_outer(row);
+    let mut read = || {
+        let mut operator = plan.start(cx)?;
+        while let Some(batch) = cx.asking(u64::MAX, |cx| operator.next(cx))? {
+            if !f(batch, cx)? {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let read = read();
+    cx.pop_outer();
+    read
 }
 
 fn in_query(
@@ -466,69 +535,105 @@ fn in_query(
     cx: &mut Cx<'_>,
 ) -> SqlResult<Option<bool>> {
     if !plan.correlated {
-        return in_set(needle, item, plan, row, cx);
+        return InList::of(plan, row, item.ty.collation, cx)?.contains(needle);
     }
-    let rows = subquery_rows(plan, row, cx)?;
-    let mut unknown = needle.is_null() && !rows.is_empty();
-    for r in rows.iter() {
-        match compare(needle, &r[0], item) {
-            Some(Ordering::Equal) => return Ok(Some(true)),
-            Some(_) => {}
-            None => unknown = true,
+    let (mut found, mut unknown) = (false, false);
+    each_of(plan, row, cx, |rows, _| {
+        unknown |= needle.is_null();
+        for r in &rows {
+            match compare(needle, &r[0], item) {
+                Some(Ordering::Equal) => found = true,
+                Some(_) => {}
+                None => unknown = true,
+            }
         }
-    }
-    Ok(if unknown { None } else { Some(false) })
+        Ok(!found)
+    })?;
+    Ok(match (found, unknown) {
+        (true, _) => Some(true),
+        (false, true) => None,
+        (false, false) => Some(false),
+    })
 }
 
-/// IN (subquery) that is the same for every row: its values are put in order once.
-fn in_set(
+/// A comparison with any or all rows of a subquery.
+fn quantified(
     needle: &Value,
+    (op, all): (CompareOp, bool),
     item: &Expr,
     plan: &Arc<Plan>,
     row: &[Value],
     cx: &mut Cx<'_>,
 ) -> SqlResult<Option<bool>> {
-    let address = Arc::as_ptr(plan) as usize;
-    let collation = item.ty.collation;
-    let values = match cx.sets.get(&address) {
-        Some(v) => v.clone(),
-        None => {
-            let rows = subquery_rows(plan, row, cx)?;
-            let known = rows.iter().map(|r| r[0].clone()).filter(|v| !v.is_null());
-            let mut values: Vec<Value> = known.collect();
-            values.sort_by(|a, b| duramen_types::compare(a, b, collation));
-            let set = Arc::new((values, rows.iter().any(|r| r[0].is_null())));
-            cx.sets.insert(address, set.clone());
-            set
-        }
-    };
-    let (values, has_null) = &*values;
-    if needle.is_null() {
-        return Ok(match values.is_empty() && !has_null {
-            true => Some(false),
-            false => None,
-        });
+    // What is not equal to all of them is in no list.
+    if !plan.correlated && op == if all { CompareOp::Ne } else { CompareOp::Eq } {
+        let found = InList::of(plan, row, item.ty.collation, cx)?.contains(needle)?;
+        return Ok(found.map(|b| b != all));
     }
-    let found = values.binary_search_by(|v| duramen_types::compare(v, needle, collation));
-    Ok(match (found, has_null) {
-        (Ok(_), _) => Some(true),
-        (Err(_), true) => None,
-        (Err(_), false) => Some(false),
-    })
+    let (mut decided, mut unknown) = (None, false);
+    let mut look = |rows: &[Vec<Value>]| {
+        for r in rows {
+            match compare(needle, &r[0], item).map(|o| op.holds(o)) {
+                // One that holds decides ANY, one that does not decides ALL.
+                Some(holds) if holds != all => decided = Some(holds),
+                Some(_) => {}
+                None => unknown = true,
+            }
+        }
+        decided.is_none()
+    };
+    if plan.correlated {
+        each_of(plan, row, cx, |rows, _| Ok(look(&rows)))?;
+    } else {
+        let rows = subquery_rows(plan, row, cx, &mut |rows| {
+            if rows.len() > FEW {
+                extremes(rows, item);
+            }
+            true
+        })?;
+        look(&rows);
+    }
+    Ok(decided.or((!unknown).then_some(all)))
 }
 
-/// The rows of a subquery: computed once for the statement when it does not look at the row outside.
+/// Rows of which it is not worth to find those that decide.
+const FEW: usize = 64;
+
+/// Leaves the rows that decide every comparison of less and more, of equal to all and of different from any: the least
+/// value's, the greatest's, and one without a value.
+fn extremes(rows: &mut Vec<Vec<Value>>, item: &Expr) {
+    let (mut ends, mut null) = (None::<(usize, usize)>, None);
+    for (i, row) in rows.iter().enumerate() {
+        let order = |other: usize| compare(&row[0], &rows[other][0], item);
+        match &mut ends {
+            _ if row[0].is_null() => null = Some(i),
+            None => ends = Some((i, i)),
+            Some((least, _)) if order(*least) == Some(Ordering::Less) => *least = i,
+            Some((_, most)) if order(*most) == Some(Ordering::Greater) => *most = i,
+            Some(_) => {}
+        }
+    }
+    let kept = [
+        ends.map(|(least, _)| least),
+        ends.map(|(_, most)| most),
+        null,
+    ];
+    let mut at = 0;
+    rows.retain(|_| {
+        at += 1;
+        kept.contains(&Some(at - 1))
+    });
+}
+
+/// The rows of a subquery that does not look at the row outside, computed once for the statement. `keep` takes away what is
+/// of no use among those that have come, and says whether more are wanted.
 fn subquery_rows(
     plan: &Arc<Plan>,
     row: &[Value],
     cx: &mut Cx<'_>,
+    keep: &mut dyn FnMut(&mut Vec<Vec<Value>>) -> bool,
 ) -> SqlResult<Arc<Vec<Vec<Value>>>> {
-    if plan.correlated {
-        cx.push_outer(row);
-        let rows = plan.rows(cx);
-        cx.pop_outer();
-        return rows.map(Arc::new);
-    }
+    debug_assert!(!plan.correlated, "its rows are those of one row outside");
     let key = Arc::as_ptr(plan) as usize;
     if let Some(rows) = cx.cached.get(&key) {
         return Ok(rows.clone());
@@ -542,9 +647,14 @@ fn subquery_rows(
     }
     // An uncorrelated plan never reads outer rows, but inner correlated ones count their depth from here.
     cx.push_outer(row);
-    let rows = plan.rows(cx);
+    let mut held = Held::default();
+    let rows = plan.chosen_rows(&mut held, cx, keep);
     cx.pop_outer();
     let rows = Arc::new(rows?);
+    // They stay until the statement ends.
+    let bytes = held.bytes();
+    drop(held);
+    cx.keep(bytes)?;
     if let Some(found) = found.as_deref_mut() {
         *found = Some(rows.clone());
     }

@@ -12,11 +12,15 @@ use duramen_types::{SqlType, Value};
 
 use crate::cx::Cx;
 use crate::expr::Expr;
+use crate::kept::row_bytes;
 use crate::locking::ScanLock;
 use crate::plan::{Columns, OutColumn, Row};
 use crate::rules::{Generated, Rules};
 use crate::spill::{SpillFile, SpilledInMemory, Workspace};
 use crate::statistics::ColumnStatistics;
+
+/// What a row operator keeps without asking. *Assumed*: what hundreds of operators may have beside all that is counted.
+pub const KEPT_UNASKED: usize = 64 << 10;
 
 /// A column of a table, as binding sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +81,17 @@ pub enum Locator {
     Rid(PageId, u16),
     Key(Vec<Value>),
     Number(u64),
+}
+
+impl Locator {
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let own = size_of::<Locator>();
+        match self {
+            Locator::Key(values) => own + row_bytes(values),
+            Locator::Rid(..) | Locator::Number(_) => own,
+        }
+    }
 }
 
 /// An end of a range, and whether it belongs to it.
@@ -310,6 +325,10 @@ pub trait Table: fmt::Debug + Send + Sync {
     fn triggers(&self, _event: Event) -> Vec<i32> {
         Vec::new()
     }
+    /// Whether a row to be inserted may hold spooled values.
+    fn takes_spooled(&self) -> bool {
+        false
+    }
     /// Whether [`Table::generate`] has anything to do.
     fn generates(&self) -> bool {
         false
@@ -409,6 +428,10 @@ pub trait VirtualTable: fmt::Debug + Send + Sync {
     /// The parameters of a user's function: arguments are brought to their types.
     fn parameters(&self) -> Option<&[FunctionParameter]> {
         None
+    }
+    /// Whether a statement that reads it may find what it has itself written.
+    fn may_change(&self) -> bool {
+        true
     }
     /// The rows, made as they are asked for.
     fn rows(&self, host: &dyn Host, args: &[Value]) -> SqlResult<RowStream>;
@@ -546,6 +569,10 @@ pub trait Host {
     fn within(&self, _database: &str, _of_system: bool) -> Option<Box<dyn Host + '_>> {
         None
     }
+    /// The compatibility level of the database whose language is spoken here.
+    fn compatibility_level(&self) -> u8 {
+        160
+    }
     /// The type of a session function; `None` when there is none of that (lower-case) name.
     fn function_type(&self, name: &str) -> Option<SqlType>;
     /// How many arguments a session function takes, at least and at most.
@@ -592,6 +619,10 @@ pub trait Host {
     /// The memory that operators may keep rows in.
     fn workspace(&self) -> Arc<Workspace> {
         Workspace::new(usize::MAX)
+    }
+    /// Bytes that a row operator keeps before it asks for any.
+    fn keeps_unasked(&self) -> usize {
+        KEPT_UNASKED
     }
     /// A new file for rows that find no room there.
     fn spill_file(&self) -> SqlResult<Box<dyn SpillFile>> {

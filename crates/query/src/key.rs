@@ -2,7 +2,7 @@
 //! decide about strings), and ordering as ORDER BY means it (NULL first).
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -37,6 +37,10 @@ impl RowKey {
 
     pub fn values(&self) -> &[Value] {
         &self.values
+    }
+
+    pub fn into_values(self) -> Vec<Value> {
+        self.values
     }
 }
 
@@ -121,6 +125,16 @@ impl RowSet {
     pub fn insert(&mut self, row: &Row) -> bool {
         self.rows
             .insert(RowKey::new(row.clone(), self.collations.clone()))
+    }
+
+    pub fn remove(&mut self, row: &Row) {
+        self.rows
+            .remove(&RowKey::new(row.clone(), self.collations.clone()));
+    }
+
+    /// The rows, in no order.
+    pub fn into_rows(self) -> VecDeque<Row> {
+        self.rows.into_iter().map(|key| key.values).collect()
     }
 
     pub fn contains(&self, row: &Row) -> bool {

@@ -3,11 +3,12 @@
 //! | group | hints |
 //! |---|---|
 //! | level | NOLOCK READUNCOMMITTED, READCOMMITTED, READCOMMITTEDLOCK, REPEATABLEREAD, HOLDLOCK SERIALIZABLE |
-//! | size | ROWLOCK, PAGLOCK, TABLOCK, TABLOCKX |
+//! | size | ROWLOCK, TABLOCK, TABLOCKX |
 //! | strength | UPDLOCK, XLOCK, TABLOCKX |
 //!
 //! One level and one size at most, and no size or strength beside NOLOCK: error 1047. Hints that only steer plans are
-//! accepted, since they change no answer.
+//! accepted, since they change no answer. PAGLOCK is refused: a page split would not take the lock of its page along, so
+//! that rows would need locks of their own all the same. NOEXPAND is of an indexed view, and there are none: 8171.
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
@@ -33,7 +34,6 @@ pub enum LockIntent {
 pub enum LockGrain {
     #[default]
     Row,
-    Page,
     Table,
 }
 
@@ -50,6 +50,8 @@ pub struct ScanLock {
     pub skip_locked: bool,
     /// NOWAIT
     pub no_wait: bool,
+    /// Large values may stay where they are: see [`crate::optimize::lent`].
+    pub lends: bool,
 }
 
 impl ScanLock {
@@ -61,12 +63,24 @@ impl ScanLock {
         grain: LockGrain::Row,
         skip_locked: false,
         no_wait: false,
+        lends: false,
     };
     /// That of a scan for rows to change.
     pub const UPDATE: ScanLock = ScanLock {
         intent: LockIntent::Change,
         ..ScanLock::READ
     };
+}
+
+/// 8171 for a hint that means nothing for what has this name.
+pub(crate) fn check_hints(hints: &[ast::TableHint], name: &dyn std::fmt::Display) -> SqlResult<()> {
+    match hints.iter().any(|h| h.name == "NOEXPAND") {
+        true => {
+            let args: [&dyn std::fmt::Display; 2] = [&"noexpand", name];
+            Err(SqlError::new(&messages::HINT_DATABASE_MISSING, &args).with_state(2))
+        }
+        false => Ok(()),
+    }
 }
 
 /// The locks that a reader's hints ask for.
@@ -96,7 +110,6 @@ pub(crate) fn lock_of(hints: &[ast::TableHint]) -> SqlResult<ScanLock> {
                 size(LockGrain::Row)?;
                 rows = true;
             }
-            "PAGLOCK" => size(LockGrain::Page)?,
             "TABLOCK" => size(LockGrain::Table)?,
             "TABLOCKX" => {
                 size(LockGrain::Table)?;
@@ -105,9 +118,10 @@ pub(crate) fn lock_of(hints: &[ast::TableHint]) -> SqlResult<ScanLock> {
             "UPDLOCK" if lock.intent == LockIntent::Exclusive => {}
             "UPDLOCK" => lock.intent = LockIntent::Update,
             "XLOCK" => lock.intent = LockIntent::Exclusive,
+            "NOEXPAND" => {}
             "READPAST" => lock.skip_locked = true,
             "NOWAIT" => lock.no_wait = true,
-            "INDEX" | "FORCESEEK" | "FORCESCAN" | "NOEXPAND" => {}
+            "INDEX" | "FORCESEEK" | "FORCESCAN" => {}
             other => {
                 let what = format!("the table hint {other}");
                 return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
@@ -125,6 +139,28 @@ pub(crate) fn lock_of(hints: &[ast::TableHint]) -> SqlResult<ScanLock> {
         }
         _ => Ok(lock),
     }
+}
+
+/// The same for a target that is a query: what the hints on the table within it ask for comes to what `outer` asks for.
+pub(crate) fn inner_target_lock(hints: &[ast::TableHint], outer: ScanLock) -> SqlResult<ScanLock> {
+    let inner = target_lock(hints)?;
+    let stronger = match inner.intent {
+        LockIntent::Read | LockIntent::Change => outer.intent,
+        intent if outer.intent != LockIntent::Exclusive => intent,
+        _ => LockIntent::Exclusive,
+    };
+    Ok(ScanLock {
+        intent: stronger,
+        level: inner.level.or(outer.level),
+        unversioned: inner.unversioned || outer.unversioned,
+        grain: match inner.grain {
+            LockGrain::Table => LockGrain::Table,
+            LockGrain::Row => outer.grain,
+        },
+        skip_locked: inner.skip_locked || outer.skip_locked,
+        no_wait: inner.no_wait || outer.no_wait,
+        lends: false,
+    })
 }
 
 /// The locks that the hints on the target of a change ask for.
@@ -166,7 +202,7 @@ mod tests {
             ("NOLOCK HOLDLOCK", 1047),
             ("NOLOCK UPDLOCK", 1047),
             ("NOLOCK TABLOCK", 1047),
-            ("ROWLOCK PAGLOCK", 1047),
+            ("ROWLOCK TABLOCK", 1047),
             ("REPEATABLEREAD SERIALIZABLE", 1047),
             ("READPAST SERIALIZABLE", 650),
             ("SNAPSHOT", 40517),

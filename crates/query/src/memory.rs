@@ -1,26 +1,35 @@
 //! Tables that live in memory and in one batch: table variables and the results of table-valued functions.
 //!
 //! Invariants:
-//! 1. No transaction touches them: ROLLBACK leaves their rows, as it does with variables.
+//! 1. No transaction touches them: ROLLBACK leaves their rows, as it does with variables. [golden: table_variables]
 //! 2. A statement that fails leaves them as it found them: `statement_ended(false)` undoes its changes, latest first.
-//! 3. Every row has one entry in each key, so a key finds a duplicate without a scan.
-//! 4. Computed columns are in the rows, made when a row is written.
+//!    [assert: memory/2]
+//! 3. Every row has one entry in each key, so a key finds a duplicate without a scan. [assert: memory/3]
+//! 4. Computed columns are in the rows, made when a row is written. [golden: table_variables]
+//! 5. What they take is bounded: rows go to files, and only their numbers and fingerprints stay. [test: table_variables_have_files]
 
-use std::collections::{BTreeMap, BTreeSet};
+mod rows;
+
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::hash::BuildHasher;
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::sync::Mutex;
-use duramen_types::{TypeId, Value, to_display};
+use duramen_types::{SqlType, Value, to_display};
 
 use crate::cx::Cx;
 use crate::expr::Expr;
+use crate::hash;
 use crate::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn, TableSize};
+use crate::kept::{Held, SpoolReader, Spooled};
 use crate::key::RowKey;
 use crate::locking::ScanLock;
-use crate::plan::Row;
+use crate::plan::{Columns, OutColumn, Row};
 use crate::rules::{CheckRule, Rules, bind_computed};
+
+use rows::{Place, Prints, Reader, Rows};
 
 /// What a key was declared as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,24 +69,23 @@ pub struct MemoryTable {
     paths: Vec<AccessPath>,
     /// Those of the definition, bound when the first row is written.
     computed: OnceLock<Vec<(usize, Expr)>>,
+    /// As files of rows want them, made when the first row is written.
+    filed: OnceLock<Columns>,
     /// Shared with the table under its other names.
     state: Arc<Mutex<State>>,
+    /// Rows that nobody changes, instead of those.
+    fixed: Option<Arc<Spooled>>,
 }
 
 #[derive(Default)]
 struct State {
-    rows: BTreeMap<u64, Row>,
-    keys: Vec<BTreeSet<(RowKey, u64)>>,
+    rows: Rows,
+    /// Of each key the fingerprints of the rows' values, with the rows' numbers: rows with one fingerprint need not be equal.
+    keys: Vec<BTreeSet<(u64, u64)>>,
     next_row: u64,
     next_identity: i64,
-    /// What the running statement has done.
-    undo: Vec<Undo>,
-}
-
-enum Undo {
-    Inserted(u64),
-    Updated(u64, Row),
-    Deleted(u64, Row),
+    /// Reads rows when what a key says is compared.
+    reader: Reader,
 }
 
 impl fmt::Debug for MemoryTable {
@@ -97,6 +105,7 @@ impl MemoryTable {
             ordered: false,
         });
         let state = State {
+            rows: Rows::new(def.keys.len()),
             keys: def.keys.iter().map(|_| BTreeSet::new()).collect(),
             next_identity: def.identity.map_or(0, |(seed, _)| seed),
             ..State::default()
@@ -104,8 +113,19 @@ impl MemoryTable {
         MemoryTable {
             paths: paths.collect(),
             computed: OnceLock::new(),
+            filed: OnceLock::new(),
             state: Arc::new(Mutex::new(state)),
+            fixed: None,
             def,
+        }
+    }
+
+    /// A table without keys of rows that stay as they are: `inserted` and `deleted`.
+    pub fn of_rows(def: MemoryTableDef, rows: Spooled) -> MemoryTable {
+        debug_assert!(def.keys.is_empty());
+        MemoryTable {
+            fixed: Some(Arc::new(rows)),
+            ..MemoryTable::new(def)
         }
     }
 
@@ -118,13 +138,18 @@ impl MemoryTable {
             },
             paths: self.paths.clone(),
             computed: OnceLock::new(),
+            filed: OnceLock::new(),
             state: self.state.clone(),
+            fixed: self.fixed.clone(),
         }
     }
 
     /// How many rows it holds.
     pub fn len(&self) -> usize {
-        self.state.lock().rows.len()
+        match &self.fixed {
+            Some(rows) => rows.len(),
+            None => self.state.lock().rows.len(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -135,38 +160,61 @@ impl MemoryTable {
     pub fn replace_rows(&self, rows: Vec<Row>) {
         debug_assert!(self.def.keys.is_empty());
         let mut state = self.state.lock();
-        state.undo.clear();
-        state.rows = (0..).zip(rows).collect();
+        state.rows.replace(rows);
         state.next_row = state.rows.len() as u64;
     }
 
     fn key(&self, key: &MemoryKey, row: &[Value]) -> RowKey {
+        self.key_of(key, key.columns.iter().map(|c| row[*c].clone()).collect())
+    }
+
+    fn key_of(&self, key: &MemoryKey, values: Vec<Value>) -> RowKey {
         let columns = key.columns.iter();
         RowKey::new(
-            columns.clone().map(|c| row[*c].clone()).collect(),
+            values,
             columns.map(|c| self.def.columns[*c].ty.collation).collect(),
         )
     }
 
-    /// Enters a row into every key, or into none.
-    fn enter(&self, state: &mut State, id: u64, row: &[Value]) -> SqlResult<()> {
-        let keys: Vec<RowKey> = self.def.keys.iter().map(|k| self.key(k, row)).collect();
-        for (i, key) in keys.iter().enumerate() {
-            let declared = &self.def.keys[i];
-            if declared.kind != KeyKind::Index && with_key(&state.keys[i], key).next().is_some() {
-                return Err(self.duplicate(declared, row));
+    fn prints(&self, row: &[Value]) -> Prints {
+        let keys = self.def.keys.iter();
+        keys.map(|k| print(&self.key(k, row))).collect()
+    }
+
+    /// Places of the rows that have a key, by their numbers.
+    fn with_key(&self, state: &mut State, at: usize, key: &RowKey) -> SqlResult<Vec<(u64, Place)>> {
+        let State {
+            rows, keys, reader, ..
+        } = state;
+        let mut found = Vec::new();
+        let wanted = print(key);
+        for (_, id) in keys[at].range((wanted, 0)..=(wanted, u64::MAX)) {
+            let Some(place) = rows.get(*id) else { continue };
+            let row = reader.read(place)?;
+            if self.key(&self.def.keys[at], &row) == *key {
+                found.push((*id, place.clone()));
             }
         }
-        for (i, key) in keys.into_iter().enumerate() {
-            state.keys[i].insert((key, id));
+        Ok(found)
+    }
+
+    /// Whether another row than `but` has one of the row's keys that no two may have.
+    fn check_keys(&self, state: &mut State, but: Option<u64>, row: &[Value]) -> SqlResult<()> {
+        for (at, key) in self.def.keys.iter().enumerate() {
+            if key.kind != KeyKind::Index
+                && let found = self.with_key(state, at, &self.key(key, row))?
+                && found.iter().any(|(id, _)| Some(*id) != but)
+            {
+                return Err(self.duplicate(key, row));
+            }
         }
         Ok(())
     }
 
-    fn leave(&self, state: &mut State, id: u64, row: &[Value]) {
-        for (i, key) in self.def.keys.iter().enumerate() {
-            state.keys[i].remove(&(self.key(key, row), id));
-        }
+    fn filed(&self) -> &Columns {
+        let column = |c: &TableColumn| OutColumn::unnamed(c.ty, c.nullable);
+        self.filed
+            .get_or_init(|| self.def.columns.iter().map(column).collect())
     }
 
     /// The expressions of computed columns.
@@ -201,36 +249,23 @@ impl MemoryTable {
         let args: [&dyn fmt::Display; 4] = [&kind, &key.name, &object, &values];
         SqlError::new(&messages::DUPLICATE_KEY_CONSTRAINT, &args)
     }
-
-    fn undo(&self, state: &mut State, change: Undo) {
-        // The keys of what stood before were free of duplicates: entering them again cannot fail.
-        match change {
-            Undo::Inserted(id) => {
-                if let Some(row) = state.rows.remove(&id) {
-                    self.leave(state, id, &row);
-                }
-            }
-            Undo::Updated(id, old) => {
-                if let Some(new) = state.rows.insert(id, old.clone()) {
-                    self.leave(state, id, &new);
-                }
-                let _ = self.enter(state, id, &old);
-            }
-            Undo::Deleted(id, row) => {
-                let _ = self.enter(state, id, &row);
-                state.rows.insert(id, row);
-            }
-        }
-    }
 }
 
-/// The rows that have a key.
-fn with_key<'a>(
-    keys: &'a BTreeSet<(RowKey, u64)>,
-    key: &RowKey,
-) -> impl Iterator<Item = u64> + use<'a> {
-    let range = (key.clone(), 0)..=(key.clone(), u64::MAX);
-    keys.range(range).map(|(_, id)| *id)
+/// What equal keys have in common.
+fn print(key: &RowKey) -> u64 {
+    hash::Build::default().hash_one(key)
+}
+
+/// A row is found by other fingerprints, or no more.
+fn enter(keys: &mut [BTreeSet<(u64, u64)>], id: u64, was: Option<&Prints>, is: Option<&Prints>) {
+    for (at, key) in keys.iter_mut().enumerate() {
+        if let Some(was) = was {
+            key.remove(&(was[at], id));
+        }
+        if let Some(is) = is {
+            key.insert((is[at], id));
+        }
+    }
 }
 
 fn number(at: &Locator) -> SqlResult<u64> {
@@ -294,27 +329,38 @@ impl Table for MemoryTable {
     fn open(
         &self,
         bounds: Option<&Bounds>,
-        _lock: ScanLock,
-        _cx: &mut Cx<'_>,
+        lock: ScanLock,
+        cx: &mut Cx<'_>,
     ) -> SqlResult<Box<dyn RowCursor>> {
-        let state = self.state.lock();
+        if let Some(rows) = &self.fixed {
+            let columns = self.def.columns.iter().enumerate();
+            let large = columns.filter(|(_, c)| c.ty.is_max() && !lock.lends);
+            return Ok(Box::new(FixedCursor {
+                large: large.map(|(at, c)| (at, c.ty)).collect(),
+                rows: SpoolReader::new(rows.clone()),
+                some: VecDeque::new(),
+                next: 0,
+            }));
+        }
+        let mut state = self.state.lock();
         let whole = bounds.and_then(|b| {
             let key = self.def.keys.get(b.path)?;
             (b.equal.len() == key.columns.len()).then_some((b, key))
         });
-        let rows: Vec<(u64, Row)> = match whole {
+        let places = match whole {
             Some((b, key)) => {
-                let collations = key.columns.iter();
-                let collations = collations.map(|c| self.def.columns[*c].ty.collation);
-                let wanted = RowKey::new(b.equal.clone(), collations.collect());
-                let found = with_key(&state.keys[b.path], &wanted);
-                let row = |id: u64| Some((id, state.rows.get(&id)?.clone()));
-                found.filter_map(row).collect()
+                let wanted = self.key_of(key, b.equal.clone());
+                self.with_key(&mut state, b.path, &wanted)?
             }
-            None => state.rows.iter().map(|(id, r)| (*id, r.clone())).collect(),
+            None => state.rows.iter().collect(),
         };
+        drop(state);
+        let mut held = Held::default();
+        held.must(places.len() * size_of::<(u64, Place)>(), cx)?;
         Ok(Box::new(MemoryCursor {
-            rows: rows.into_iter(),
+            places: places.into_iter(),
+            reader: Reader::default(),
+            _held: held,
         }))
     }
 
@@ -322,15 +368,10 @@ impl Table for MemoryTable {
         let mut state = self.state.lock();
         let n = state.next_identity;
         let column = self.def.columns.iter().find(|c| c.identity);
-        let id = column.map_or(TypeId::BigInt, |c| c.ty.id);
-        let value = match id {
-            TypeId::TinyInt => u8::try_from(n).ok().map(Value::TinyInt),
-            TypeId::SmallInt => i16::try_from(n).ok().map(Value::SmallInt),
-            TypeId::Int => i32::try_from(n).ok().map(Value::Int),
-            _ => Some(Value::BigInt(n)),
-        };
+        let ty = column.map_or(SqlType::BIGINT, |c| c.ty);
+        let value = Value::whole(n, &ty);
         let overflow = || {
-            let what: [&dyn fmt::Display; 2] = [&"IDENTITY", &id.name()];
+            let what: [&dyn fmt::Display; 2] = [&"IDENTITY", &ty.id.name()];
             SqlError::new(&messages::ARITHMETIC_OVERFLOW, &what)
         };
         let increment = self.def.identity.map_or(1, |(_, i)| i);
@@ -338,59 +379,113 @@ impl Table for MemoryTable {
         value.ok_or_else(overflow)
     }
 
-    fn insert(&self, row: Row, _cx: &mut Cx<'_>) -> SqlResult<()> {
+    fn insert(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
         let mut state = self.state.lock();
+        let state = &mut *state;
+        self.check_keys(state, None, &row)?;
+        let prints = self.prints(&row);
+        let place = state.rows.place(row, self.filed(), cx)?;
         let id = state.next_row;
-        self.enter(&mut state, id, &row)?;
         state.next_row += 1;
-        state.rows.insert(id, row);
-        state.undo.push(Undo::Inserted(id));
+        enter(&mut state.keys, id, None, Some(&prints));
+        state.rows.insert(id, place, prints);
         Ok(())
     }
 
-    fn update(&self, at: &Locator, _old: &Row, new: Row, _cx: &mut Cx<'_>) -> SqlResult<()> {
+    fn update(&self, at: &Locator, _old: &Row, new: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
         let id = number(at)?;
         let mut state = self.state.lock();
-        let Some(old) = state.rows.get(&id).cloned() else {
+        let state = &mut *state;
+        let Some(old) = state.rows.get(id) else {
             return Ok(());
         };
-        self.leave(&mut state, id, &old);
-        if let Err(e) = self.enter(&mut state, id, &new) {
-            let _ = self.enter(&mut state, id, &old);
-            return Err(e);
-        }
-        state.rows.insert(id, new);
-        state.undo.push(Undo::Updated(id, old));
+        let old = state.reader.read(old)?;
+        self.check_keys(state, Some(id), &new)?;
+        let (was, is) = (self.prints(&old), self.prints(&new));
+        let place = state.rows.place(new, self.filed(), cx)?;
+        enter(&mut state.keys, id, Some(&was), Some(&is));
+        state.rows.update(id, place, was, is);
         Ok(())
     }
 
     fn delete(&self, at: &Locator, _old: &Row, _cx: &mut Cx<'_>) -> SqlResult<()> {
         let id = number(at)?;
         let mut state = self.state.lock();
-        if let Some(row) = state.rows.remove(&id) {
-            self.leave(&mut state, id, &row);
-            state.undo.push(Undo::Deleted(id, row));
+        let state = &mut *state;
+        if let Some(old) = state.rows.get(id) {
+            let was = self.prints(&state.reader.read(old)?);
+            enter(&mut state.keys, id, Some(&was), None);
+            state.rows.delete(id, was);
         }
         Ok(())
     }
 
     fn statement_ended(&self, succeeded: bool) {
         let mut state = self.state.lock();
-        let done = std::mem::take(&mut state.undo);
-        if !succeeded {
-            for change in done.into_iter().rev() {
-                self.undo(&mut state, change);
+        let State {
+            rows, keys, reader, ..
+        } = &mut *state;
+        reader.forget();
+        match succeeded {
+            true => rows.keep(),
+            false => {
+                let before = rows.len_before();
+                rows.undo(|id, is, was| enter(keys, id, is.as_ref(), was.as_ref()));
+                debug_assert_eq!(
+                    rows.len(),
+                    before,
+                    "memory/2: a statement that failed has left rows or taken some"
+                );
             }
         }
+        debug_assert!(
+            keys.iter().all(|k| k.len() == rows.len()),
+            "memory/3: a key has not an entry for each row"
+        );
+    }
+}
+
+struct FixedCursor {
+    rows: SpoolReader,
+    some: VecDeque<Row>,
+    next: u64,
+    /// Columns whose values have to be in memory.
+    large: Vec<(usize, SqlType)>,
+}
+
+impl RowCursor for FixedCursor {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>> {
+        while self.some.is_empty() {
+            match self.rows.next(crate::exec::BATCH_ROWS)? {
+                Some(rows) => self.some = rows.into(),
+                None => return Ok(None),
+            }
+        }
+        self.next += 1;
+        let at = Locator::Number(self.next - 1);
+        let Some(mut row) = self.some.pop_front() else {
+            return Ok(None);
+        };
+        for (column, ty) in &self.large {
+            if let Value::Spooled(s) = &row[*column] {
+                row[*column] = crate::long::in_memory(s, ty, cx)?;
+            }
+        }
+        Ok(Some((at, row)))
     }
 }
 
 struct MemoryCursor {
-    rows: std::vec::IntoIter<(u64, Row)>,
+    places: std::vec::IntoIter<(u64, Place)>,
+    reader: Reader,
+    _held: Held,
 }
 
 impl RowCursor for MemoryCursor {
     fn next(&mut self, _cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>> {
-        Ok(self.rows.next().map(|(id, row)| (Locator::Number(id), row)))
+        let Some((id, place)) = self.places.next() else {
+            return Ok(None);
+        };
+        Ok(Some((Locator::Number(id), self.reader.read(&place)?)))
     }
 }

@@ -1,15 +1,16 @@
 //! Merge joins: both sides come in the order of the join's keys and are read once, side by side.
 //!
-//! Nothing is kept but the rows of the right side that share one key, so a join of any size takes no workspace where the
-//! right side's keys differ. Rows come out in the left side's order when each of them comes from a row on the left.
+//! Nothing is kept but the rows of the right side that share one key, in a file when they are many, so a join of any size
+//! takes no workspace where the right side's keys differ. Rows come out in the left side's order when each of them comes from a row on the left.
 //!
 //! Invariants
 //! 1. Each input is in ascending order of its key expressions, NULL first, strings by the collation that the join compares
-//!    them by. `optimize::merge` sees to it.
-//! 2. A row with NULL in its key has no partner.
+//!    them by. `optimize::merge` sees to it. [test: merges_of_several_keys_keep_rows_and_order]
+//! 2. A row with NULL in its key has no partner. [test: duplicates_pair_with_duplicates_and_null_with_nothing]
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use duramen_base::SqlResult;
 use duramen_types::Value;
@@ -17,8 +18,9 @@ use duramen_types::Value;
 use crate::cx::Cx;
 use crate::exec::{BATCH_ROWS, Operator, open_for};
 use crate::expr::Expr;
+use crate::kept::{Held, Spool, SpoolReader, Spooled, row_bytes};
 use crate::key::compare_nullable;
-use crate::plan::{JoinKind, Node, Plan, Row};
+use crate::plan::{Columns, JoinKind, Node, Plan, Row};
 
 /// One side: its rows with their keys, the next one looked at before it is taken.
 struct Side<'p> {
@@ -72,8 +74,38 @@ impl<'p> Side<'p> {
 /// The rows on the right that share a key.
 struct Group {
     key: Vec<Value>,
-    /// Each with whether it has found a partner.
-    rows: Vec<(Row, bool)>,
+    /// All of them, or those at hand of a file.
+    rows: Vec<Row>,
+    /// How many stand before those at hand.
+    before: usize,
+    /// Of each, in all, whether it has found a partner.
+    found: Vec<bool>,
+    _held: Held,
+    file: Option<Arc<Spooled>>,
+    reader: Option<SpoolReader>,
+}
+
+impl Group {
+    /// Stands before the first row.
+    fn begin(&mut self) -> SqlResult<()> {
+        self.before = 0;
+        if let Some(file) = &self.file {
+            self.rows.clear();
+            self.reader = Some(SpoolReader::new(file.clone()));
+            self.go_on()?;
+        }
+        Ok(())
+    }
+
+    /// Brings the next rows of a file to hand; false at the end.
+    fn go_on(&mut self) -> SqlResult<bool> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(false);
+        };
+        self.before += self.rows.len();
+        self.rows = reader.next(BATCH_ROWS)?.unwrap_or_default();
+        Ok(!self.rows.is_empty())
+    }
 }
 
 /// A row on the left on its way through the group.
@@ -84,6 +116,8 @@ struct Current {
 }
 
 pub struct MergeJoin<'p> {
+    /// Of the right side.
+    columns: &'p Columns,
     left: Side<'p>,
     right: Side<'p>,
     pairs: &'p [(Expr, Expr)],
@@ -93,6 +127,8 @@ pub struct MergeJoin<'p> {
     left_width: usize,
     right_width: usize,
     group: Option<Group>,
+    /// A group that is left: its rows without a partner come out.
+    left_group: Option<Group>,
     current: Option<Current>,
     pending: VecDeque<Row>,
     done: bool,
@@ -116,6 +152,7 @@ impl<'p> MergeJoin<'p> {
         let left_input = open_for(left, goal, cx)?;
         let right_input = open_for(right, goal, cx)?;
         Ok(Some(MergeJoin {
+            columns: &right.columns,
             left: Side::new(left_input, hash.iter().map(|p| &p.0).collect()),
             right: Side::new(right_input, hash.iter().map(|p| &p.1).collect()),
             pairs: hash,
@@ -125,6 +162,7 @@ impl<'p> MergeJoin<'p> {
             left_width: left.columns.len(),
             right_width: right.columns.len(),
             group: None,
+            left_group: None,
             current: None,
             pending: VecDeque::new(),
             done: false,
@@ -132,13 +170,14 @@ impl<'p> MergeJoin<'p> {
     }
 
     pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
-        while self.pending.len() < BATCH_ROWS && !self.done {
-            match self.current.is_some() {
-                true => self.pair(cx)?,
-                false => self.advance(cx)?,
+        while self.pending.len() < cx.wanted && !self.done {
+            match (&self.left_group, &self.current) {
+                (Some(_), _) => self.alone_of_group(cx)?,
+                (None, Some(_)) => self.pair(cx)?,
+                (None, None) => self.advance(cx)?,
             }
         }
-        let n = self.pending.len().min(BATCH_ROWS);
+        let n = self.pending.len().min(cx.wanted);
         Ok((n > 0).then(|| self.pending.drain(..n).collect()))
     }
 
@@ -147,9 +186,12 @@ impl<'p> MergeJoin<'p> {
         let Some(mut current) = self.current.take() else {
             return Ok(());
         };
-        if let Some(group) = &mut self.group {
+        let Some(group) = &mut self.group else {
+            return Ok(());
+        };
+        loop {
             while current.at < group.rows.len() {
-                if self.pending.len() >= BATCH_ROWS {
+                if self.pending.len() >= cx.wanted {
                     self.current = Some(current);
                     return Ok(());
                 }
@@ -157,8 +199,7 @@ impl<'p> MergeJoin<'p> {
                 if current.at % BATCH_ROWS == BATCH_ROWS - 1 {
                     cx.check_cancelled()?;
                 }
-                let (right, found) = &mut group.rows[current.at];
-                current.at += 1;
+                let right = &group.rows[current.at];
                 let mut joined = Vec::with_capacity(self.left_width + self.right_width);
                 joined.extend_from_slice(&current.row);
                 joined.extend_from_slice(right);
@@ -168,9 +209,14 @@ impl<'p> MergeJoin<'p> {
                 };
                 if holds {
                     current.matched = true;
-                    *found = true;
+                    group.found[group.before + current.at] = true;
                     self.pending.push_back(joined);
                 }
+                current.at += 1;
+            }
+            current.at = 0;
+            if !group.go_on()? {
+                break;
             }
         }
         if !current.matched {
@@ -182,7 +228,9 @@ impl<'p> MergeJoin<'p> {
     /// Takes the next row on the left, or moves the right side on to its key.
     fn advance(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
         let Some(key) = self.left.peek(cx)? else {
-            self.leave_group();
+            if self.leave_group()? {
+                return Ok(());
+            }
             // Only the right side's rows without partners are still wanted.
             match self.outer_right && self.right.peek(cx)?.is_some() {
                 true => self.skip_right(),
@@ -197,7 +245,8 @@ impl<'p> MergeJoin<'p> {
         if let Some(group) = &self.group {
             match compare(self.pairs, key, &group.key) {
                 Ordering::Equal => {
-                    if let Some((row, _)) = self.left.take() {
+                    if let (Some((row, _)), Some(group)) = (self.left.take(), &mut self.group) {
+                        group.begin()?;
                         self.current = Some(Current {
                             row,
                             at: 0,
@@ -206,7 +255,9 @@ impl<'p> MergeJoin<'p> {
                     }
                 }
                 Ordering::Less => self.skip_left(),
-                Ordering::Greater => self.leave_group(),
+                Ordering::Greater => {
+                    self.leave_group()?;
+                }
             }
             return Ok(());
         }
@@ -234,25 +285,91 @@ impl<'p> MergeJoin<'p> {
         let Some((row, key)) = self.right.take() else {
             return Ok(());
         };
-        let mut rows = vec![(row, false)];
+        let mut held = Held::default();
+        let mut rows = vec![row];
+        let mut file: Option<Spool> = None;
+        let mut n = 1;
         while let Some(next) = self.right.peek(cx)?
             && compare(self.pairs, &key, next).is_eq()
         {
-            rows.extend(self.right.take().map(|(row, _)| (row, false)));
+            let Some((row, _)) = self.right.take() else {
+                break;
+            };
+            n += 1;
+            let fits = file.is_none() && held.add(row_bytes(&row), cx);
+            rows.push(row);
+            if !fits && (file.is_none() || rows.len() >= BATCH_ROWS) {
+                held.clear();
+                let spool = file.get_or_insert_with(|| Spool::new(self.columns));
+                spool.put(std::mem::take(&mut rows), cx)?;
+            }
         }
-        self.group = Some(Group { key, rows });
+        let file = match file {
+            Some(mut spool) => {
+                spool.put(std::mem::take(&mut rows), cx)?;
+                Some(Arc::new(spool.finish()?))
+            }
+            None => None,
+        };
+        self.group = Some(Group {
+            key,
+            rows,
+            before: 0,
+            found: vec![false; n],
+            _held: held,
+            file,
+            reader: None,
+        });
         Ok(())
     }
 
-    /// Lets the group go; its rows without partners come out.
-    fn leave_group(&mut self) {
-        if let Some(group) = self.group.take()
-            && self.outer_right
+    /// Lets the group go; whether rows of it without partners are to come out.
+    fn leave_group(&mut self) -> SqlResult<bool> {
+        let Some(mut group) = self.group.take() else {
+            return Ok(false);
+        };
+        if self.outer_right && group.found.contains(&false) {
+            group.begin()?;
+            self.left_group = Some(group);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Gives out rows of a group that have found no partner.
+    fn alone_of_group(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
+        cx.check_cancelled()?;
+        let Some(mut group) = self.left_group.take() else {
+            return Ok(());
+        };
+        let (begin, end) = match group.file {
+            Some(_) => (0, group.rows.len()),
+            None => (
+                group.before,
+                group.rows.len().min(group.before + BATCH_ROWS),
+            ),
+        };
+        for (row, found) in group.rows[begin..end]
+            .iter()
+            .zip(&group.found[group.before..])
         {
-            for (row, _) in group.rows.into_iter().filter(|(_, found)| !found) {
-                self.alone_right(row);
+            if !found {
+                let mut out = vec![Value::Null; self.left_width];
+                out.extend_from_slice(row);
+                self.pending.push_back(out);
             }
         }
+        let more = match group.file {
+            Some(_) => group.go_on()?,
+            None => {
+                group.before = end;
+                end < group.rows.len()
+            }
+        };
+        if more {
+            self.left_group = Some(group);
+        }
+        Ok(())
     }
 
     fn skip_left(&mut self) {

@@ -14,6 +14,7 @@ use crate::dml::{self, ColumnValue, assignable};
 use crate::exec::eval_all;
 use crate::expr::Expr;
 use crate::host::{Event, Host, Table};
+use crate::kept::Spool;
 use crate::plan::{OutColumn, Row};
 
 #[derive(Debug)]
@@ -142,7 +143,13 @@ impl Output {
         let row: Row = parts.concat();
         let values = eval_all(&self.exprs, &row, cx)?;
         match &self.into {
-            None => cx.output.push(values),
+            None => {
+                let new = || Box::new(Spool::new(&self.columns.as_slice().into()));
+                let mut all = cx.output.take().unwrap_or_else(new);
+                let put = all.put_row(values, cx);
+                cx.output = Some(all);
+                put?;
+            }
             Some((table, columns)) => {
                 let identity = cx.identity;
                 dml::insert_row(table, values, columns, cx)?;

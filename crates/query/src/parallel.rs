@@ -308,9 +308,7 @@ fn streams(plan: &Plan) -> bool {
                 let range = s.lower.iter().chain(&s.upper).map(|(e, _)| e);
                 !s.backward && s.equal.iter().chain(range).all(is_plain)
             });
-            let reads = lock.intent == LockIntent::Read
-                && lock.grain != LockGrain::Page
-                && !lock.skip_locked;
+            let reads = lock.intent == LockIntent::Read && !lock.skip_locked;
             is_wide_scan(plan) && seeks && reads
         }
         _ => false,

@@ -9,6 +9,7 @@ use crate::cx::Cx;
 use crate::exec;
 use crate::expr::Expr;
 use crate::host::{TableSource, VirtualTable};
+use crate::kept::{Held, rows_bytes};
 use crate::locking::ScanLock;
 
 pub type Row = Vec<Value>;
@@ -46,6 +47,14 @@ pub struct Plan {
     pub columns: Columns,
     /// Reads a row of an enclosing query.
     pub correlated: bool,
+}
+
+impl Plan {
+    /// Whoever takes the rows of the plan knows values that are not in memory.
+    pub fn lending(mut self) -> Plan {
+        crate::optimize::lent::mark(&mut self);
+        self
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,12 +306,37 @@ impl Plan {
         exec::open(self, cx)
     }
 
-    /// Every row, for subqueries and small results.
+    /// The same for somebody who wants at most `rows` rows.
+    pub fn start_for<'p>(&'p self, rows: u64, cx: &mut Cx<'_>) -> SqlResult<exec::Operator<'p>> {
+        cx.asking(rows, |cx| exec::open_for(self, rows < u64::MAX, cx))
+    }
+
+    /// Every row, for small results. They are counted while they are read.
     pub fn rows(&self, cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {
+        self.chosen_rows(&mut Held::default(), cx, &mut |_| true)
+    }
+
+    /// Every row that `keep` leaves; it says whether more are wanted. 701 where there is no room for them.
+    pub(crate) fn chosen_rows(
+        &self,
+        held: &mut Held,
+        cx: &mut Cx<'_>,
+        keep: &mut dyn FnMut(&mut Vec<Row>) -> bool,
+    ) -> SqlResult<Vec<Row>> {
         let mut operator = self.start(cx)?;
         let mut rows = Vec::new();
-        while let Some(batch) = operator.next(cx)? {
+        while let Some(batch) = cx.asking(u64::MAX, |cx| operator.next(cx))? {
+            held.must(rows_bytes(&batch), cx)?;
+            let all = rows.len() + batch.len();
             rows.extend(batch);
+            let more = keep(&mut rows);
+            if rows.len() < all {
+                held.clear();
+                held.must(rows_bytes(&rows), cx)?;
+            }
+            if !more {
+                break;
+            }
         }
         Ok(rows)
     }

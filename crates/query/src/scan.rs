@@ -4,9 +4,9 @@ use duramen_base::SqlResult;
 use duramen_types::Value;
 
 use crate::cx::Cx;
-use crate::exec::BATCH_ROWS;
-use crate::expr::Expr;
-use crate::host::{Bounds, Limit, Reached, RowCursor};
+use crate::expr::{Expr, Kind};
+use crate::host::{Bounds, Limit, Locator, Reached, RowCursor};
+use crate::kept::row_bytes;
 use crate::locking::ScanLock;
 use crate::plan::{Node, Plan, Row, Seek};
 
@@ -14,10 +14,17 @@ pub struct TableScan<'p> {
     cursor: Option<Box<dyn RowCursor>>,
     /// Give each row's place out as one more column.
     with_locators: bool,
-    /// Of a scan for rows to change: rows for which this does not hold are passed over and their locks given back.
+    /// Rows for which this does not hold are passed over. Of a scan for rows to change: and their locks given back.
     filter: Option<&'p Expr>,
+    /// A value may be large.
+    may_be_large: bool,
     _plan: &'p Plan,
 }
+
+/// Rows of a batch take no more than so many bytes, if they are not that large.
+const LARGE: usize = 1 << 20;
+/// Rows that are passed over between two looks at whether somebody still wants the others.
+const PASSED: usize = 64;
 
 impl<'p> TableScan<'p> {
     pub fn open(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<TableScan<'p>> {
@@ -30,6 +37,7 @@ impl<'p> TableScan<'p> {
             Asked::Within(b) => Some(b),
             Asked::Nothing => {
                 return Ok(TableScan {
+                    may_be_large: false,
                     cursor: None,
                     with_locators,
                     filter: None,
@@ -39,7 +47,9 @@ impl<'p> TableScan<'p> {
         };
         let lock: ScanLock = *lock;
         let cursor = table.def.open(bounds.as_deref(), lock, cx)?;
+        let columns = table.def.columns();
         Ok(TableScan {
+            may_be_large: columns.iter().any(|c| c.ty.is_max()),
             cursor: Some(cursor),
             with_locators,
             filter: None,
@@ -47,16 +57,17 @@ impl<'p> TableScan<'p> {
         })
     }
 
-    /// Takes the condition above a scan for rows to change, so that each row's lock is kept or given back while the
-    /// cursor stands on it. False for other scans.
+    /// Takes the condition above a scan, so that no row behind the last one that is wanted is looked at; of a scan for rows
+    /// to change each row's lock is kept or given back while the cursor stands on it. A reader does not stand on a row
+    /// while a subquery or a user's function reads others: that condition is not taken.
     pub fn take_filter(&mut self, predicate: &'p Expr) -> bool {
-        if self.with_locators && self.filter.is_none() {
-            self.filter = Some(predicate);
+        let reads =
+            || predicate.has_subquery() || predicate.any(&|e| matches!(e.kind, Kind::User { .. }));
+        if self.filter.is_some() || !self.with_locators && reads() {
+            return false;
         }
-        self.with_locators
-            && self
-                .filter
-                .is_some_and(|taken| std::ptr::eq(taken, predicate))
+        self.filter = Some(predicate);
+        true
     }
 
     pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
@@ -64,28 +75,46 @@ impl<'p> TableScan<'p> {
             return Ok(None);
         };
         let mut rows = Vec::new();
-        while rows.len() < BATCH_ROWS {
+        let places = cx.locators.len();
+        let (mut bytes, mut passed) = (0, 0_usize);
+        let wanted = cx.wanted;
+        while rows.len() < wanted {
             match cursor.next(cx)? {
                 Some((locator, mut row)) => {
                     if self.with_locators {
                         row.push(Value::BigInt(cx.locators.len() as i64));
-                        if let Some(filter) = self.filter
-                            && filter.test(&row, cx)? != Some(true)
-                        {
+                    }
+                    if let Some(filter) = self.filter
+                        && filter.test(&row, cx)? != Some(true)
+                    {
+                        passed += 1;
+                        if passed.is_multiple_of(PASSED) {
                             cx.check_cancelled()?;
-                            continue;
                         }
+                        continue;
+                    }
+                    if self.with_locators {
                         // The change comes after the scan: until then nobody else may change the row.
                         cursor.keep();
                         cx.locators.push(locator);
                     }
+                    if self.may_be_large {
+                        bytes += row_bytes(&row);
+                    }
                     rows.push(row);
+                    if bytes > LARGE {
+                        break;
+                    }
                 }
                 None => {
                     self.cursor = None;
                     break;
                 }
             }
+        }
+        if cx.keeps_locators && self.with_locators {
+            let bytes = cx.locators[places..].iter().map(Locator::bytes).sum();
+            cx.keep(bytes)?;
         }
         Ok((!rows.is_empty()).then_some(rows))
     }

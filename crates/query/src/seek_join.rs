@@ -8,13 +8,23 @@ use duramen_types::Value;
 
 use crate::cx::Cx;
 use crate::expr::{Expr, Kind};
-use crate::host::{Bounds, TableSource};
+use crate::host::{Bounds, Locator, RowCursor, TableSource};
 use crate::locking::ScanLock;
+use crate::optimize::width;
 use crate::plan::{JoinKind, Node, Plan, Row};
 use crate::profile::Watch;
 
 /// A left side with more rows than this reads the right side once, as a hash join.
 pub const FEW_ROWS: usize = 512;
+
+/// Of a value that the column cannot have.
+struct NoRows;
+
+impl RowCursor for NoRows {
+    fn next(&mut self, _cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>> {
+        Ok(None)
+    }
+}
 
 /// How the right side is sought.
 pub struct SeekJoin<'p> {
@@ -47,6 +57,9 @@ impl<'p> SeekJoin<'p> {
         let gives = |ordinal: usize| {
             let ty = columns[ordinal].ty;
             hash.iter().position(|(l, r)| {
+                if width::widened(r) == Some(ordinal) {
+                    return width::is_integer(&l.ty);
+                }
                 let column = matches!(r.kind, Kind::Column { depth: 0, index } if index == ordinal);
                 let same_type = l.ty.id == ty.id
                     || (l.ty.id.is_char() && ty.id.is_char())
@@ -72,28 +85,56 @@ impl<'p> SeekJoin<'p> {
         })
     }
 
-    /// The rows on the right whose key starts with these values of the join's equalities.
-    pub fn rows(&self, values: &[Value], cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {
-        let equal = self.equalities.iter().map(|i| values[*i].clone());
+    /// Stands before the rows on the right whose key starts with these values of the join's equalities.
+    pub fn open(&self, values: &[Value], cx: &mut Cx<'_>) -> SqlResult<Box<dyn RowCursor>> {
+        let columns = self.table.def.columns();
+        let keys = &self.table.def.paths()[self.path].keys;
+        let equal = self.equalities.iter().zip(keys);
+        let equal = equal.map(|(i, (column, _))| width::fitted(&values[*i], &columns[*column].ty));
+        // What the column cannot have no row has.
+        let Some(equal) = equal.collect::<Option<Vec<Value>>>() else {
+            return Ok(Box::new(NoRows));
+        };
         let bounds = Bounds {
             path: self.path,
-            equal: equal.collect(),
+            equal,
             ..Bounds::default()
         };
         let watch = cx.profile.is_some().then(Watch::start);
-        let mut cursor = self.table.def.open(Some(&bounds), self.lock, cx)?;
-        let mut rows = Vec::new();
-        while let Some((_, row)) = cursor.next(cx)? {
-            rows.push(row);
-        }
+        let cursor = self.table.def.open(Some(&bounds), self.lock, cx)?;
         if let (Some(profile), Some(watch)) = (&cx.profile, watch) {
             profile.note(crate::profile::place(self.right), cx, |counts| {
-                counts.rows += rows.len() as u64;
                 counts.executions += 1;
                 counts.ends += 1;
                 watch.add_to(counts);
             });
         }
-        Ok(rows)
+        Ok(cursor)
+    }
+
+    /// At most `n` of the next rows, and whether those were the last.
+    pub fn some(
+        &self,
+        cursor: &mut dyn RowCursor,
+        n: usize,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<(Vec<Row>, bool)> {
+        cx.check_cancelled()?;
+        let watch = cx.profile.is_some().then(Watch::start);
+        let mut rows = Vec::new();
+        let mut ended = false;
+        while rows.len() < n && !ended {
+            match cursor.next(cx)? {
+                Some((_, row)) => rows.push(row),
+                None => ended = true,
+            }
+        }
+        if let (Some(profile), Some(watch)) = (&cx.profile, watch) {
+            profile.note(crate::profile::place(self.right), cx, |counts| {
+                counts.rows += rows.len() as u64;
+                watch.add_to(counts);
+            });
+        }
+        Ok((rows, ended))
     }
 }

@@ -1,24 +1,36 @@
 //! Memory that operators borrow to keep rows in, and the files they use when it does not suffice.
 //!
 //! A server has one [`Workspace`]; what sorts, hash tables and their kin hold of it at any moment is never more than its
-//! size, but for the [`FLOOR`] that each may always have. Nobody waits for memory: an operator that gets no more writes
-//! what it has to a [`SpillFile`] and goes on with the little it keeps. So two large queries slow each other down and
-//! never stand in each other's way.
+//! size, but for the [`FLOOR`] that each may always have. A statement that is expected to keep much is granted memory
+//! before it runs ([`Workspace::grant`]), and waits for that as the session sees fit. Once it runs nobody waits: an
+//! operator that gets no more writes what it has to a [`SpillFile`] and goes on with the little it keeps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use duramen_base::SqlResult;
+use duramen_os::memory::{Broker, Clerk, Tally};
+pub use duramen_types::batch::spill::{SpillFile, SpilledInMemory};
 
 /// Bytes that every operator may have, whatever others hold.
 pub const FLOOR: usize = 256 << 10;
 
-/// The memory for rows that operators keep.
+/// The memory for rows that operators keep: a server's, or what a statement was granted of it.
 #[derive(Debug)]
 pub struct Workspace {
     limit: AtomicUsize,
     floor: usize,
-    used: AtomicUsize,
+    used: Tally,
+    granted: Option<Granted>,
+}
+
+/// Where a statement's memory comes from.
+#[derive(Debug)]
+struct Granted {
+    of: Arc<Workspace>,
+    /// Lent by it: what was granted at first, and what has been needed beyond that.
+    reserved: AtomicUsize,
+    /// The most that operators have used.
+    most: AtomicUsize,
 }
 
 impl Workspace {
@@ -26,27 +38,139 @@ impl Workspace {
         Workspace::with_floor(limit, FLOOR)
     }
 
+    /// One whose loans count as the server's memory.
+    pub fn of(broker: &Arc<Broker>, limit: usize) -> Arc<Workspace> {
+        let workspace = Workspace::new(limit);
+        workspace.used.follow(broker);
+        workspace
+    }
+
     /// For tests that want files to be used at once: another floor.
     pub fn with_floor(limit: usize, floor: usize) -> Arc<Workspace> {
         Arc::new(Workspace {
             limit: AtomicUsize::new(limit),
             floor,
-            used: AtomicUsize::new(0),
+            used: Tally::new(Clerk::Workspace),
+            granted: None,
         })
+    }
+
+    /// Grants `bytes` of it to a statement, which may use `most` if there are as many; `None` while they are not there.
+    pub fn grant(self: &Arc<Workspace>, bytes: usize, most: usize) -> Option<Arc<Workspace>> {
+        if !self.lend(bytes) {
+            return None;
+        }
+        Some(Arc::new(Workspace {
+            limit: AtomicUsize::new(most),
+            floor: self.floor,
+            used: Tally::new(Clerk::Workspace),
+            granted: Some(Granted {
+                of: self.clone(),
+                reserved: AtomicUsize::new(bytes),
+                most: AtomicUsize::new(0),
+            }),
+        }))
     }
 
     /// Bytes lent at this moment.
     pub fn used(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
+        self.used.bytes() as usize
     }
 
     pub fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed)
     }
 
+    /// Of a statement's: what it has been granted by now, and the most that it has used.
+    pub fn granted(&self) -> (usize, usize) {
+        let of = |g: &Granted| {
+            (
+                g.reserved.load(Ordering::Relaxed),
+                g.most.load(Ordering::Relaxed),
+            )
+        };
+        self.granted.as_ref().map_or((0, 0), of)
+    }
+
+    /// Whether one more piece of that size is within the limit now.
+    pub fn could_lend(&self, bytes: usize) -> bool {
+        let then = self.used().saturating_add(bytes);
+        let more = match &self.granted {
+            None => return then <= self.limit() && self.used.fits(bytes as u64),
+            Some(g) => then.saturating_sub(g.reserved.load(Ordering::Relaxed)),
+        };
+        let above = self.granted.as_ref().map(|g| &g.of);
+        then <= self.limit() && (more == 0 || above.is_some_and(|w| w.could_lend(more)))
+    }
+
     /// Another size. What is lent above it comes back as its operators end.
     pub fn set_limit(&self, bytes: usize) {
         self.limit.store(bytes, Ordering::Relaxed);
+    }
+
+    /// What every operator may have; nothing of a workspace that lends nothing.
+    fn floor(&self) -> usize {
+        let lends = |w: &Workspace| w.limit() > 0 || w.floor < FLOOR;
+        let of = self.granted.as_ref().map_or(self, |g| &g.of);
+        if lends(of) { self.floor } else { 0 }
+    }
+
+    /// What one operator may have, at most: half of what the server has.
+    fn share(&self) -> usize {
+        match &self.granted {
+            None => self.limit() / 2,
+            Some(g) => self.limit().min(g.of.share()),
+        }
+    }
+
+    /// Lends so many bytes more if they are there.
+    fn lend(&self, more: usize) -> bool {
+        let room = self.granted.is_some() || self.used.fits(more as u64);
+        let before = self.used.add(more as u64) as usize;
+        let after = before.saturating_add(more);
+        if room && after <= self.limit() && self.reach(after) {
+            return true;
+        }
+        self.used.sub(more as u64);
+        false
+    }
+
+    /// Has a statement's memory reach so far.
+    fn reach(&self, bytes: usize) -> bool {
+        let Some(g) = &self.granted else {
+            return true;
+        };
+        g.most.fetch_max(bytes, Ordering::Relaxed);
+        let more = bytes.saturating_sub(g.reserved.load(Ordering::Relaxed));
+        if more == 0 {
+            return true;
+        }
+        let fits = g.of.lend(more);
+        if fits {
+            g.reserved.fetch_add(more, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// Lends them whether they are there or not.
+    fn overdraw(&self, more: usize) {
+        let after = self.used.add(more as u64) as usize + more;
+        if let Some(g) = &self.granted {
+            g.most.fetch_max(after, Ordering::Relaxed);
+            let more = after.saturating_sub(g.reserved.load(Ordering::Relaxed));
+            g.of.overdraw(more);
+            g.reserved.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.used.sub(bytes as u64);
+    }
+}
+
+impl Drop for Granted {
+    fn drop(&mut self) {
+        self.of.give_back(*self.reserved.get_mut());
     }
 }
 
@@ -55,6 +179,8 @@ impl Workspace {
 pub struct Grant {
     workspace: Arc<Workspace>,
     bytes: usize,
+    /// All of the workspace may be had.
+    whole: bool,
 }
 
 impl Grant {
@@ -62,71 +188,89 @@ impl Grant {
         Grant {
             workspace,
             bytes: 0,
+            whole: false,
         }
+    }
+
+    /// For values, which no file can keep: all of the workspace.
+    pub fn of_values(workspace: Arc<Workspace>) -> Grant {
+        let mut grant = Grant::new(workspace);
+        grant.whole = true;
+        grant
     }
 
     /// Borrows until `bytes` are held, or gives back down to them. False when that is more than there is: what was held
     /// before stays held. No operator gets more than half of the workspace.
     pub fn hold(&mut self, bytes: usize) -> bool {
-        let used = &self.workspace.used;
         if bytes <= self.bytes {
-            used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+            self.workspace.give_back(self.bytes - bytes);
             self.bytes = bytes;
             return true;
         }
         let more = bytes - self.bytes;
-        let before = used.fetch_add(more, Ordering::Relaxed);
-        let fits = before.saturating_add(more) <= self.workspace.limit()
-            && bytes <= self.workspace.limit() / 2;
-        if !fits && bytes > self.workspace.floor {
-            used.fetch_sub(more, Ordering::Relaxed);
-            return false;
+        let fits = (self.whole || bytes <= self.workspace.share()) && self.workspace.lend(more);
+        if !fits {
+            if bytes > self.workspace.floor() {
+                return false;
+            }
+            self.workspace.overdraw(more);
         }
         self.bytes = bytes;
         true
     }
 }
 
+impl Grant {
+    /// Holds `bytes` whether they are lent or not: they are there already, and bounded.
+    pub fn set(&mut self, bytes: usize) {
+        match bytes.checked_sub(self.bytes) {
+            Some(0) => return,
+            Some(more) => self.workspace.overdraw(more),
+            None => self.workspace.give_back(self.bytes - bytes),
+        }
+        self.bytes = bytes;
+    }
+}
+
 impl Drop for Grant {
     fn drop(&mut self) {
-        self.workspace.used.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
-/// A file for rows that wait. It goes with its value, and after a crash with the next start.
-pub trait SpillFile {
-    /// Writes behind what is there; where that begins.
-    fn append(&mut self, bytes: &[u8]) -> SqlResult<u64>;
-    fn read(&self, at: u64, bytes: &mut [u8]) -> SqlResult<()>;
-}
-
-/// A spill file in memory, for hosts without a disk.
-#[derive(Debug, Default)]
-pub struct SpilledInMemory(Vec<u8>);
-
-impl SpillFile for SpilledInMemory {
-    fn append(&mut self, bytes: &[u8]) -> SqlResult<u64> {
-        let at = self.0.len() as u64;
-        self.0.extend_from_slice(bytes);
-        Ok(at)
-    }
-
-    fn read(&self, at: u64, bytes: &mut [u8]) -> SqlResult<()> {
-        let at = at as usize;
-        match self.0.get(at..at + bytes.len()) {
-            Some(found) => bytes.copy_from_slice(found),
-            None => {
-                let error = &duramen_base::messages::INTERNAL_QUERY_ERROR;
-                return Err(duramen_base::SqlError::new(error, &[]));
-            }
-        }
-        Ok(())
+        self.workspace.give_back(self.bytes);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{FLOOR, Grant, Workspace};
+
+    #[test]
+    fn a_statement_has_what_it_was_granted_and_what_is_there_beyond() {
+        let server = Workspace::new(16 * FLOOR);
+        let one = server.grant(4 * FLOOR, usize::MAX).unwrap();
+        assert_eq!(server.used(), 4 * FLOOR);
+        let mut a = Grant::new(one.clone());
+        assert!(a.hold(3 * FLOOR));
+        assert_eq!((server.used(), one.used()), (4 * FLOOR, 3 * FLOOR));
+        assert!(a.hold(6 * FLOOR), "there is more");
+        assert_eq!(
+            (server.used(), one.granted()),
+            (6 * FLOOR, (6 * FLOOR, 6 * FLOOR))
+        );
+        assert!(!a.hold(9 * FLOOR), "half of all for one operator");
+        assert!(server.grant(11 * FLOOR, usize::MAX).is_none(), "not now");
+        let small = server.grant(FLOOR, 2 * FLOOR).unwrap();
+        let mut b = Grant::new(small.clone());
+        assert!(
+            b.hold(2 * FLOOR) && !b.hold(2 * FLOOR + 1),
+            "no more than it may"
+        );
+        assert!(!small.could_lend(1) && one.could_lend(8 * FLOOR) && !one.could_lend(9 * FLOOR));
+        drop(a);
+        assert_eq!((one.used(), one.granted().1), (0, 6 * FLOOR));
+        drop(one);
+        assert_eq!(server.used(), 2 * FLOOR);
+        drop((b, small));
+        assert_eq!(server.used(), 0);
+    }
 
     #[test]
     fn nobody_gets_more_than_there_is_but_the_floor() {

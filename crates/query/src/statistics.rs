@@ -6,7 +6,12 @@
 
 use std::cmp::Ordering;
 
+use duramen_base::SqlResult;
+use duramen_os::thread;
 use duramen_types::{CollationId, Value};
+
+use crate::batch;
+use crate::cx::cancelled;
 
 /// As many steps as SQL Server's histograms have.
 pub const MOST_STEPS: usize = 200;
@@ -64,18 +69,33 @@ fn length(v: &Value) -> f64 {
     }
 }
 
+fn wanted() -> SqlResult<()> {
+    match thread::is_given_up() {
+        true => Err(cancelled()),
+        false => Ok(()),
+    }
+}
+
 impl ColumnStatistics {
-    /// The statistics of a column from some of its values; `rows` is how many the table has.
-    pub fn new(mut values: Vec<Value>, rows: u64, collation: CollationId) -> ColumnStatistics {
+    /// The statistics of a column from some of its values; `rows` is how many the table has. The error: nobody wants them
+    /// any more.
+    pub fn new(
+        mut values: Vec<Value>,
+        rows: u64,
+        collation: CollationId,
+    ) -> SqlResult<ColumnStatistics> {
         let sampled = values.len() as f64;
         let rows = (rows as f64).max(sampled);
         let scale = if sampled > 0.0 { rows / sampled } else { 0.0 };
         let bytes: f64 = values.iter().map(length).sum();
         values.retain(|v| !v.is_null());
         let nulls = (sampled - values.len() as f64) * scale;
-        values.sort_by(|a, b| duramen_types::compare(a, b, collation));
+        let compare =
+            |a: usize, b: usize| duramen_types::compare(&values[a], &values[b], collation);
+        let order = batch::ordered_while(&wanted, values.len(), compare)?;
         let mut runs: Vec<(Value, f64)> = Vec::new();
-        for v in values {
+        for at in order {
+            let v = std::mem::replace(&mut values[at as usize], Value::Null);
             match runs.last_mut() {
                 Some((last, n)) if duramen_types::compare(last, &v, collation).is_eq() => *n += 1.0,
                 _ => runs.push((v, 1.0)),
@@ -89,7 +109,7 @@ impl ColumnStatistics {
             false => met,
         };
         let spread = if met > 0.0 { distinct / met } else { 1.0 };
-        ColumnStatistics {
+        Ok(ColumnStatistics {
             rows,
             sampled,
             nulls,
@@ -97,7 +117,7 @@ impl ColumnStatistics {
             average_length: if sampled > 0.0 { bytes / sampled } else { 0.0 },
             steps: steps(runs, scale, spread),
             collation,
-        }
+        })
     }
 
     /// The part of all rows that a row with one value stands for on average.
@@ -200,7 +220,7 @@ mod tests {
 
     fn of(values: impl Iterator<Item = i32>, rows: u64) -> ColumnStatistics {
         let values = values.map(Value::Int).collect();
-        ColumnStatistics::new(values, rows, CollationId::DEFAULT)
+        ColumnStatistics::new(values, rows, CollationId::DEFAULT).expect("it is wanted")
     }
 
     #[test]
@@ -232,7 +252,7 @@ mod tests {
         assert!(s.distinct > 5_000.0 && s.distinct <= 100_000.0);
         assert!((s.below_share(&Value::Int(5_000), false) - 0.5).abs() < 0.02);
         let nulls = vec![Value::Null, Value::Int(1), Value::Null, Value::Int(2)];
-        let s = ColumnStatistics::new(nulls, 40, CollationId::DEFAULT);
+        let s = ColumnStatistics::new(nulls, 40, CollationId::DEFAULT).expect("it is wanted");
         assert_eq!((s.nulls, s.distinct.round()), (20.0, 7.0));
     }
 

@@ -7,16 +7,12 @@ use duramen_types::{SqlType, Value};
 
 use crate::expr::{Expr, Kind};
 use crate::host::{Host, RowStream, TableColumn, VirtualTable};
-use crate::plan::Row;
-
-/// More rows than this of one GENERATE_SERIES are refused rather than held in memory.
-const SERIES_LIMIT: i128 = 100_000_000;
 
 #[derive(Debug)]
 struct BuiltIn {
     name: &'static str,
     columns: Vec<TableColumn>,
-    run: fn(&[Value], &[TableColumn]) -> SqlResult<Vec<Row>>,
+    run: fn(&[Value], &[TableColumn]) -> SqlResult<RowStream>,
 }
 
 impl VirtualTable for BuiltIn {
@@ -29,8 +25,7 @@ impl VirtualTable for BuiltIn {
     }
 
     fn rows(&self, _host: &dyn Host, args: &[Value]) -> SqlResult<RowStream> {
-        let rows = (self.run)(args, &self.columns)?;
-        Ok(Box::new(rows.into_iter().map(Ok)))
+        (self.run)(args, &self.columns)
     }
 }
 
@@ -94,35 +89,44 @@ pub(crate) fn find(name: &str, args: &[Expr]) -> SqlResult<Option<Arc<dyn Virtua
 }
 
 /// STRING_SPLIT(string, separator [, ordinal]): nothing of NULL, one empty text of the empty text.
-fn string_split(args: &[Value], columns: &[TableColumn]) -> SqlResult<Vec<Row>> {
+fn string_split(args: &[Value], columns: &[TableColumn]) -> SqlResult<RowStream> {
     let (Some(text), Some(separator)) = (args[0].as_text(), args[1].as_text()) else {
-        return Ok(Vec::new());
+        return Ok(Box::new(std::iter::empty()));
     };
-    if separator.encode_utf16().count() != 1 {
+    let mut units = separator.chars();
+    let (Some(separator), None, true) = (
+        units.next(),
+        units.next(),
+        separator.encode_utf16().count() == 1,
+    ) else {
         let names: [&dyn std::fmt::Display; 2] = [&"separator", &"nchar(1)/nvarchar(1)"];
         return Err(SqlError::new(&messages::PROCEDURE_PARAMETER_TYPE, &names));
-    }
-    let national = columns[0].ty.id.is_nchar();
-    let mut rows = Vec::new();
-    for (i, part) in text.split(separator.as_str()).enumerate() {
-        let value = match national {
+    };
+    let (national, ordinal) = (columns[0].ty.id.is_nchar(), columns.len() > 1);
+    let (mut at, mut number) = (Some(0), 0);
+    Ok(Box::new(std::iter::from_fn(move || {
+        let from = at?;
+        let rest = &text[from..];
+        let end = rest.find(separator);
+        at = end.map(|end| from + end + separator.len_utf8());
+        let part = &rest[..end.unwrap_or(rest.len())];
+        let mut row = vec![match national {
             true => Value::nvarchar(part),
             false => Value::varchar(part),
-        };
-        let mut row = vec![value];
-        if columns.len() > 1 {
-            row.push(Value::BigInt(i as i64 + 1));
+        }];
+        number += 1;
+        if ordinal {
+            row.push(Value::BigInt(number));
         }
-        rows.push(row);
-    }
-    Ok(rows)
+        Some(Ok(row))
+    })))
 }
 
 /// GENERATE_SERIES(start, stop [, step]): both ends included, nothing of NULL or of a step the wrong way.
-fn generate_series(args: &[Value], columns: &[TableColumn]) -> SqlResult<Vec<Row>> {
+fn generate_series(args: &[Value], columns: &[TableColumn]) -> SqlResult<RowStream> {
     let number = |i: usize| args.get(i).and_then(Value::as_i64).map(i128::from);
     let (Some(start), Some(stop)) = (number(0), number(1)) else {
-        return Ok(Vec::new());
+        return Ok(Box::new(std::iter::empty()));
     };
     let step = match args.get(2) {
         None if start <= stop => 1,
@@ -133,23 +137,20 @@ fn generate_series(args: &[Value], columns: &[TableColumn]) -> SqlResult<Vec<Row
                 return Err(SqlError::new(&messages::INVALID_PARAMETER_FOR, &names));
             }
             Some(n) => n,
-            None => return Ok(Vec::new()),
+            None => return Ok(Box::new(std::iter::empty())),
         },
     };
-    if (stop - start) / step >= SERIES_LIMIT {
-        let what = "GENERATE_SERIES of more than 100 million rows";
-        return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
-    }
-    let mut rows = Vec::new();
+    let id = columns[0].ty.id;
     let mut n = start;
-    while (step > 0 && n <= stop) || (step < 0 && n >= stop) {
-        rows.push(vec![match columns[0].ty.id {
+    Ok(Box::new(std::iter::from_fn(move || {
+        let within = (step > 0 && n <= stop) || (step < 0 && n >= stop);
+        let value = match id {
             duramen_types::TypeId::TinyInt => Value::TinyInt(n as u8),
             duramen_types::TypeId::SmallInt => Value::SmallInt(n as i16),
             duramen_types::TypeId::Int => Value::Int(n as i32),
             _ => Value::BigInt(n as i64),
-        }]);
+        };
         n += step;
-    }
-    Ok(rows)
+        within.then(|| Ok(vec![value]))
+    })))
 }

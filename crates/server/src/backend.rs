@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::SqlResult;
-use duramen_observe::{Attached, SessionWaits};
-use duramen_session::{BulkSource, RemoteTable, ResultSink, TransactionRequest};
+use duramen_observe::{Attached, SessionWaits, Traffic};
+use duramen_os::memory::Broker;
+use duramen_session::{BulkSource, RemoteTable, ResultSink, Spool, TransactionRequest};
 use duramen_types::{SqlType, Value};
 
 /// Set when the client has cancelled or gone; requests look at it where they loop or wait.
@@ -60,6 +61,8 @@ pub struct LoginRequest {
     pub encrypted: bool,
     /// Came to the port of the dedicated administrator connection.
     pub admin: bool,
+    /// Packets of the connection.
+    pub traffic: Arc<Traffic>,
 }
 
 /// What becomes of a packet given to the gate.
@@ -127,6 +130,9 @@ pub trait Backend: Send + Sync + 'static {
     /// Where released packets go. Called once, before the first login.
     fn set_delivery(&self, deliver: Box<dyn Fn(Delivery) + Send + Sync>);
 
+    /// `length` says how many requests wait for a worker, whenever it is called. Called once.
+    fn set_work_queue(&self, length: Box<dyn Fn() -> usize + Send + Sync>);
+
     /// Name of a database whose log has failed, for the farewell of connections that depended on it (the first, when
     /// there are several); empty when none has.
     fn failed_database(&self) -> String;
@@ -136,6 +142,16 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Major, minor, build: `16.0.x`, as in `@@VERSION`.
     fn version(&self) -> (u8, u8, u16);
+
+    /// Where a call too long for memory is put; `None` where it has to stay in memory.
+    fn spool(&self) -> Option<SqlResult<Spool>> {
+        None
+    }
+
+    /// Who answers for the server's memory.
+    fn memory(&self) -> Option<Arc<Broker>> {
+        None
+    }
 }
 
 pub trait BackendSession: Send {
@@ -148,6 +164,11 @@ pub trait BackendSession: Send {
 
     /// What waits for this session's requests when there is no thread for them.
     fn waits(&self) -> Option<Arc<SessionWaits>> {
+        None
+    }
+
+    /// Called, from any thread, when a request's `cancel` has been set: what sleeps in the session looks at it.
+    fn waker(&self) -> Option<Box<dyn Fn() + Send + Sync>> {
         None
     }
 
@@ -210,7 +231,8 @@ pub trait BackendSession: Send {
     ) -> bool;
 
     /// The session reset that pooling clients ask for; the transaction may be kept.
-    fn reset(&mut self, keep_transaction: bool);
+    /// The descriptor of a transaction that it has rolled back.
+    fn reset(&mut self, keep_transaction: bool) -> Option<u64>;
 
     /// The way out for this session's reply packets.
     fn outlet(&self) -> Arc<dyn Outlet>;

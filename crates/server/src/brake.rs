@@ -4,7 +4,7 @@
 //! once get one turn behind the other, and those whose turn would be too far off are refused without a look.
 //!
 //! Invariants
-//! 1. No more than [`MOST`] pairs are remembered; the one that failed longest ago goes first.
+//! 1. No more than [`MOST`] pairs are remembered; the one that failed longest ago goes first. [test: memory_is_bounded]
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -25,10 +25,12 @@ pub fn run(
         broken: None,
     };
     let expected = session.bulk_load(&mut rows, reply, &connection.cancel);
-    if let Some(error) = rows
-        .broken
-        .filter(|e| !matches!(e, TdsError::TooLarge(_) | TdsError::Unsupported(_)))
-    {
+    if let Some(error) = rows.broken.filter(|e| {
+        !matches!(
+            e,
+            TdsError::TooLarge(_) | TdsError::TooLong | TdsError::Unsupported(_)
+        )
+    }) {
         // The session has told it; the stream cannot be read further.
         return Err(error);
     }

@@ -5,15 +5,17 @@
 
 use std::io::{self, Read};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use duramen_base::{SqlError, messages};
 use duramen_observe::{Activity, WaitType, note_activity, record_wait};
+use duramen_os::memory::{Account, Broker, Clerk};
 use duramen_os::sync::Mutex;
 use duramen_os::time::{self, Instant};
 use duramen_tds::TdsError;
 use duramen_tds::dialect::Dialect;
-use duramen_tds::login::{Login, MAX_LOGIN_BYTES};
+use duramen_tds::login::{Login, MAX_LOGIN_BYTES, refusal_of_old};
 use duramen_tds::packet::{
     Assembler, DEFAULT_PACKET_BYTES, MAX_PACKET_BYTES, MIN_PACKET_BYTES, Message, PacketType,
     to_packets,
@@ -23,6 +25,8 @@ use duramen_tds::prelogin::{Agreed, Prelogin, negotiate};
 use crate::backend::{BackendSession, Cancel};
 use crate::farewell::Farewell;
 use crate::feed::Feed;
+use crate::incoming::Incoming;
+use crate::long::Arriving;
 use crate::outbound::Outbound;
 use crate::poller::Ready;
 use crate::pool::Pool;
@@ -56,6 +60,8 @@ pub struct Connection {
     /// The version of TDS that the login has settled.
     pub dialect: AtomicU8,
     pub session: Mutex<Option<Box<dyn BackendSession>>>,
+    /// Wakes what the session sleeps in.
+    pub waker: OnceLock<Box<dyn Fn() + Send + Sync>>,
     pub prepared: Mutex<Prepared>,
     /// Of a bulk load, between the event loop and its worker.
     pub feed: Feed,
@@ -77,7 +83,7 @@ pub struct State {
     /// So many times the client wants the running request cancelled; each is acknowledged.
     pub attentions: u32,
     /// A request that came while another runs. While it is here nothing is read.
-    pub queued: Option<Message>,
+    pub queued: Option<Incoming>,
     /// The socket may have more, which was not read because of `queued`.
     pub left_alone: bool,
     /// The socket is gone: whoever has the session drops it.
@@ -151,6 +157,13 @@ impl Connection {
         }
     }
 
+    /// The running request has been given up: what it sleeps in ends.
+    pub fn wake(&self) {
+        if let Some(wake) = self.waker.get() {
+            wake();
+        }
+    }
+
     /// Drops the session, which may roll back: on a worker.
     pub fn drop_session(&self) {
         let session = self.session.lock().take();
@@ -189,6 +202,9 @@ pub struct Inbound {
     /// Has been read and is to be run; `State::running` is set for it.
     work: Option<Work>,
     ended: bool,
+    /// Of what has come in and is no request yet.
+    memory: Option<Account>,
+    long: Arriving,
 }
 
 /// Why a connection ends.
@@ -221,7 +237,7 @@ impl From<io::Error> for End {
 /// What a look at a connection has found to do, on a worker.
 pub enum Work {
     Login(Box<Login>, bool),
-    Request(Message),
+    Request(Incoming),
 }
 
 /// A turn for a connection: what its socket takes is written, what it has is read, and a request that is whole is run,
@@ -284,7 +300,7 @@ impl Work {
     fn run(self, connection: &Arc<Connection>) {
         match self {
             Work::Login(asked, encrypted) => login::run(connection, asked, encrypted),
-            Work::Request(message) => request::run(connection, message),
+            Work::Request(asked) => request::run(connection, asked),
         }
     }
 }
@@ -312,6 +328,7 @@ fn end(connection: &Arc<Connection>) {
     };
     connection.shared.forget(connection.id);
     connection.hurry();
+    connection.wake();
     if !running {
         let of_worker = Arc::clone(connection);
         connection
@@ -321,8 +338,9 @@ fn end(connection: &Arc<Connection>) {
 }
 
 impl Inbound {
-    pub fn new() -> Inbound {
+    pub fn new(memory: Option<&Arc<Broker>>) -> Inbound {
         Inbound {
+            memory: memory.map(|broker| broker.account(Clerk::Packets)),
             transport: Transport::Unknown,
             phase: Phase::Prelogin,
             messages: Assembler::new(MAX_PACKET_BYTES, MAX_LOGIN_BYTES),
@@ -330,6 +348,7 @@ impl Inbound {
             encrypted: false,
             work: None,
             ended: false,
+            long: Arriving::default(),
         }
     }
 
@@ -433,7 +452,17 @@ impl Inbound {
         while let Some(message) = self.messages.next_message()? {
             self.message(connection, message)?;
         }
-        note_activity(Activity::PacketsReceived, self.messages.take_packet_count());
+        let backend = &*connection.shared.backend;
+        self.long.put_away(&mut self.messages, backend);
+        if let Some(memory) = &mut self.memory
+            && !memory.hold(self.messages.incoming_bytes() as u64)
+        {
+            self.messages.discard();
+            memory.set(0);
+        }
+        let packets = self.messages.take_packet_count();
+        note_activity(Activity::PacketsReceived, packets);
+        connection.out.traffic().note_received(packets);
         Ok(())
     }
 
@@ -452,6 +481,16 @@ impl Inbound {
         }
         match (&self.phase, message.kind) {
             (Phase::Prelogin, PacketType::Prelogin) => self.prelogin(connection, &message.body),
+            (Phase::Prelogin, PacketType::OldLogin) => {
+                let server = connection.shared.backend.server_name();
+                let what = "TDS before version 7.1";
+                let error = SqlError::new(&messages::NOT_SUPPORTED, &[&what]);
+                let refusal = refusal_of_old(&error, &server);
+                let packets = to_packets(PacketType::Reply, &refusal, MIN_PACKET_BYTES, 0, 0);
+                connection.out.post(&packets, true);
+                connection.close_after_reply();
+                Ok(())
+            }
             (Phase::Prelogin | Phase::Login, PacketType::Login7) => {
                 if connection.shared.force_encryption && !self.encrypted {
                     return Err(End::protocol("a login in clear"));
@@ -459,6 +498,8 @@ impl Inbound {
                 self.login(connection, &message.body)
             }
             (Phase::Requests, PacketType::Attention) => {
+                // The message into which it cuts is given up.
+                self.long = Arriving::default();
                 request::attention(connection);
                 connection.feed.give_up();
                 Ok(())
@@ -470,19 +511,22 @@ impl Inbound {
                 | PacketType::TransactionManager
                 | PacketType::BulkLoad,
             ) => {
+                let broker = self.memory.as_ref().map(Account::broker);
+                let mut asked = Incoming::new(message, broker);
+                (asked.spool, asked.refused) = self.long.take();
                 let mut state = connection.state.lock();
                 if state.queued.is_some() {
                     // A client may send one request ahead, not more.
                     return Err(End::protocol("requests sent ahead"));
                 }
                 if state.running {
-                    state.queued = Some(message);
+                    state.queued = Some(asked);
                     return Ok(());
                 }
                 state.running = true;
                 drop(state);
                 connection.cancel.clear();
-                self.work = Some(Work::Request(message));
+                self.work = Some(Work::Request(asked));
                 Ok(())
             }
             _ => Err(End::protocol("packet type of a request")),
@@ -540,7 +584,8 @@ impl Inbound {
         connection
             .packet_bytes
             .store(packet_bytes, Ordering::Release);
-        let dialect = Dialect::of_login(asked.tds_version).unwrap_or_default();
+        // Of whoever is older the refusal at least can be read.
+        let dialect = Dialect::of_login(asked.tds_version).unwrap_or(Dialect::V71);
         connection.dialect.store(dialect as u8, Ordering::Release);
         connection.state.lock().running = true;
         self.work = Some(Work::Login(Box::new(asked), self.encrypted));

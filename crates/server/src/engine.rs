@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use duramen_base::SqlResult;
 use duramen_observe::{Attached, SessionWaits, attach};
+use duramen_os::memory::Broker;
 use duramen_session::{
-    BulkSource, CancelToken, Instance, ResultSink, RpcOutcome, RpcParameter, Session,
+    BulkSource, CancelToken, Instance, ResultSink, RpcOutcome, RpcParameter, Session, Spool,
     TransactionRequest, version,
 };
 use duramen_txn::gate::{self, GateHub, Outcome, Submit};
@@ -63,12 +64,18 @@ impl Backend for EngineBackend {
             packet_bytes: request.packet_bytes,
             encrypted: request.encrypted,
             admin: request.admin,
+            library: request.library.clone(),
+            traffic: request.traffic.clone(),
         })?;
         let gate = self.gate.outlet(connection, session.deps());
         let outlet = Arc::new(SessionOutlet {
             gate: gate.waiting_as(session.waits()),
         });
         Ok(Box::new(EngineSession { session, outlet }))
+    }
+
+    fn set_work_queue(&self, length: Box<dyn Fn() -> usize + Send + Sync>) {
+        self.instance.set_work_queue(length);
     }
 
     fn is_holding(&self, connection: u64) -> bool {
@@ -99,6 +106,14 @@ impl Backend for EngineBackend {
 
     fn server_name(&self) -> String {
         self.instance.server_name().to_owned()
+    }
+
+    fn spool(&self) -> Option<SqlResult<Spool>> {
+        Some(self.instance.spool())
+    }
+
+    fn memory(&self) -> Option<Arc<Broker>> {
+        Some(self.instance.databases.engine.memory.clone())
     }
 
     fn version(&self) -> (u8, u8, u16) {
@@ -154,6 +169,10 @@ impl BackendSession for EngineSession {
 
     fn waits(&self) -> Option<Arc<SessionWaits>> {
         Some(Arc::clone(self.session.waits()))
+    }
+
+    fn waker(&self) -> Option<Box<dyn Fn() + Send + Sync>> {
+        Some(self.session.waker())
     }
 
     fn may_release(&self) -> bool {
@@ -231,9 +250,11 @@ impl BackendSession for EngineSession {
         self.session.bulk_load(source, sink, &token)
     }
 
-    fn reset(&mut self, keep_transaction: bool) {
+    fn reset(&mut self, keep_transaction: bool) -> Option<u64> {
+        let open = self.session.open_transaction();
         // A rollback that fails has taken its database offline; the next statement there says so.
         let _ = self.session.reset(keep_transaction);
+        open.filter(|_| !keep_transaction)
     }
 
     fn outlet(&self) -> Arc<dyn Outlet> {

@@ -2,8 +2,9 @@
 //!
 //! Invariants:
 //! 1. No more than [`FEED_BYTES_MAX`] and what one turn reads waits here: a full feed stops the
-//!    reading of the socket, and TCP stops the client.
+//!    reading of the socket, and TCP stops the client. [test: pieces_come_in_order_up_to_the_end_and_a_full_feed_says_so]
 //! 2. A feed that has been given up (attention, the ignore bit, a lost client) gives nothing more but that.
+//!    [test: who_gives_up_or_is_cancelled_ends_the_wait]
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -8,12 +8,15 @@
 //!
 //! Invariants:
 //! 1. A connection runs one request at a time; its session is touched by that request's worker only. Meanwhile another
-//!    worker reads on, so that an attention is seen.
+//!    worker reads on, so that an attention is seen. [test: an_attention_may_come_at_any_moment]
 //! 2. Every reply packet passes [`Outlet::submit`]: nothing leaves before what it tells is durable.
+//!    [test: held_packets_leave_in_order_when_released]
 //! 3. Lock order: a connection's `inbound`, its `state`, the gate, its `out`, the pool. No lock is held while a request runs.
+//!    [assert: server/3]
 //! 4. Every buffer has a bound: requests by the message limit, replies by [`outbound::HIGH_WATER_BYTES`], and what the gate
 //!    holds of a reply by `reply::HELD_BYTES_MAX`; the rows of a bulk load by `feed::FEED_BYTES_MAX`.
-//! 5. An idle connection keeps no read or write buffer.
+//!    [test: the_gate_holds_no_more_than_a_bound_of_a_reply]
+//! 5. An idle connection keeps no read or write buffer. [test: many_idle_connections_and_their_sessions_end]
 
 #![forbid(unsafe_code)]
 
@@ -26,7 +29,9 @@ mod credential;
 mod engine;
 mod farewell;
 mod feed;
+mod incoming;
 mod login;
+mod long;
 mod outbound;
 mod poller;
 mod pool;

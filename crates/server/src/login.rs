@@ -106,6 +106,7 @@ fn open(
         local: connection.local,
         encrypted,
         admin: connection.admin,
+        traffic: Arc::clone(connection.out.traffic()),
     };
     let backend = &connection.shared.backend;
     backend.login(connection.id, &request).map_err(|error| {
@@ -171,6 +172,10 @@ fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendS
     done(connection, &mut out, status::FINAL);
     let spid = session.spid();
     connection.spid.store(spid, Ordering::Release);
+    if let Some(waker) = session.waker() {
+        // A connection logs in once.
+        let _ = connection.waker.set(waker);
+    }
     *connection.session.lock() = Some(session);
     connection.state.lock().logged_in = true;
     // The new packet size holds after this reply.

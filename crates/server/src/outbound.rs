@@ -5,11 +5,13 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use duramen_observe::WaitType;
-use duramen_observe::{Activity, note_activity};
+use duramen_observe::{Activity, Traffic, note_activity};
+use duramen_os::memory::{Account, Broker, Clerk};
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_tds::packet::{DEFAULT_PACKET_BYTES, HEADER_BYTES, PacketType, STATUS_EOM, to_packets};
 use rustls::ServerConnection;
@@ -18,6 +20,8 @@ use crate::pool::Pool;
 
 /// A worker with more than this unsent waits for the socket.
 pub const HIGH_WATER_BYTES: usize = 256 * 1024;
+/// The same when the server has no memory to spare.
+const SHORT_WATER_BYTES: usize = 32 * 1024;
 
 struct State {
     tls: Option<ServerConnection>,
@@ -33,11 +37,33 @@ struct State {
     mid_reply: bool,
     /// Nothing more is accepted; what is queued is still sent.
     refusing: bool,
+    /// Of the queue.
+    memory: Option<Account>,
+    /// The server had no memory for more.
+    short: bool,
 }
 
 impl State {
     fn pending(&self) -> usize {
         self.queue.len() - self.sent
+    }
+
+    /// The queue has become longer or has gone: the server is told.
+    fn tell(&mut self) {
+        if let Some(memory) = &mut self.memory {
+            let held = self.queue.len() as u64;
+            let more = held.saturating_sub(memory.held());
+            self.short = more > 0 && !memory.broker().fits(Clerk::Packets, more);
+            memory.set(held);
+        }
+    }
+
+    /// So much may wait before its worker does.
+    fn high_water(&self) -> usize {
+        match self.short {
+            true => SHORT_WATER_BYTES,
+            false => HIGH_WATER_BYTES,
+        }
     }
 }
 
@@ -51,15 +77,36 @@ pub struct Outbound {
     /// The socket has refused bytes that are still here. Set before the last attempt, so that room which comes after it
     /// finds it set.
     full: AtomicBool,
+    /// Packets of the connection, in both directions.
+    traffic: Arc<Traffic>,
 }
 
 impl Outbound {
-    pub fn new(stream: TcpStream, pool: Pool, connection: u64) -> Outbound {
+    /// The connection's packets, counted.
+    pub fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
+    }
+
+    /// Counts packets that are about to leave; whether the last of them is the last of its message.
+    fn note_packets(&self, packets: &[u8]) -> bool {
+        let (count, last) = count_packets(packets);
+        note_activity(Activity::PacketsSent, count);
+        self.traffic.note_sent(count);
+        last
+    }
+
+    pub fn new(
+        stream: TcpStream,
+        pool: Pool,
+        connection: u64,
+        memory: Option<&Arc<Broker>>,
+    ) -> Outbound {
         Outbound {
             stream,
             pool,
             connection,
             full: AtomicBool::new(false),
+            traffic: Arc::default(),
             state: Mutex::new(State {
                 tls: None,
                 wrapped: false,
@@ -69,6 +116,8 @@ impl Outbound {
                 closed: false,
                 mid_reply: false,
                 refusing: false,
+                memory: memory.map(|broker| broker.account(Clerk::Packets)),
+                short: false,
             }),
             drained: Condvar::new(),
         }
@@ -114,8 +163,9 @@ impl Outbound {
             return false;
         }
         self.append(&mut state, bytes, true);
-        let must_wait =
-            |state: &State| state.pending() > HIGH_WATER_BYTES && !state.closed && !state.refusing;
+        let must_wait = |state: &State| {
+            state.pending() > state.high_water() && !state.closed && !state.refusing
+        };
         if must_wait(&state) {
             let _wait = duramen_observe::wait(WaitType::ASYNC_NETWORK_IO);
             while must_wait(&state) {
@@ -133,11 +183,11 @@ impl Outbound {
             return Ok(false);
         }
         let pending = state.pending();
-        if pending + bytes.len() > HIGH_WATER_BYTES {
+        if pending + bytes.len() > state.high_water() {
             return Err(bytes);
         }
         if pending == 0 && !state.encrypt && !state.closed {
-            state.mid_reply = !note_packets(&bytes);
+            state.mid_reply = !self.note_packets(&bytes);
             state.queue = bytes;
             state.sent = 0;
         } else {
@@ -170,9 +220,10 @@ impl Outbound {
         if state.closed {
             return;
         }
-        state.mid_reply = !note_packets(bytes);
+        state.mid_reply = !self.note_packets(bytes);
         if !state.encrypt {
             state.queue.extend_from_slice(bytes);
+            state.tell();
             return;
         }
         let Some(tls) = &mut state.tls else {
@@ -183,6 +234,7 @@ impl Outbound {
             failed = tls.write_tls(&mut state.queue).is_err();
         }
         state.closed |= failed;
+        state.tell();
     }
 
     /// `bytes` are whole packets.
@@ -196,7 +248,7 @@ impl Outbound {
                 self.write_out(state);
             }
         } else {
-            state.mid_reply = !note_packets(bytes);
+            state.mid_reply = !self.note_packets(bytes);
             let mut rest = bytes;
             if now && state.pending() == 0 {
                 while !rest.is_empty() {
@@ -215,7 +267,10 @@ impl Outbound {
                     }
                 }
             }
-            state.queue.extend_from_slice(rest);
+            if !rest.is_empty() {
+                state.queue.extend_from_slice(rest);
+                state.tell();
+            }
         }
         // What the socket has not taken: its next room is an edge, which brings a worker to `flush`.
         if state.closed {
@@ -230,7 +285,7 @@ impl Outbound {
             return;
         }
         self.write_out(&mut state);
-        if state.pending() <= HIGH_WATER_BYTES / 2 || state.closed {
+        if state.pending() <= state.high_water() / 2 || state.closed {
             self.drained.notify_all();
         }
     }
@@ -252,10 +307,12 @@ impl Outbound {
             // An idle connection keeps no buffer.
             state.queue = Vec::new();
             state.sent = 0;
+            state.tell();
             self.full.store(false, Ordering::SeqCst);
         } else if state.sent > HIGH_WATER_BYTES {
             state.queue.drain(..state.sent);
             state.sent = 0;
+            state.tell();
         }
     }
 
@@ -337,8 +394,8 @@ impl Outbound {
     }
 }
 
-/// Counts packets that are about to leave; whether the last of them is the last of its message.
-fn note_packets(packets: &[u8]) -> bool {
+/// How many packets these are, and whether the last of them is the last of its message.
+fn count_packets(packets: &[u8]) -> (u64, bool) {
     let mut rest = packets;
     let (mut last, mut count) = (true, 0);
     while let Some(header) = rest.get(..HEADER_BYTES) {
@@ -347,6 +404,5 @@ fn note_packets(packets: &[u8]) -> bool {
         let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
         rest = rest.get(length.max(HEADER_BYTES)..).unwrap_or_default();
     }
-    note_activity(Activity::PacketsSent, count);
-    last
+    (count, last)
 }

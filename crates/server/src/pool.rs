@@ -15,10 +15,13 @@
 //!
 //! Invariants
 //! 1. As long as there may be more threads, somebody watches the sockets, or will after a short turn, or after two ticks.
+//!    [test: no_job_lies_while_workers_sleep]
 //! 2. With all threads busy, `tick` itself looks at the sockets, so that an attention always arrives.
+//!    [test: long_requests_keep_neither_others_nor_attentions_waiting]
 //! 3. Jobs are not forgotten: whoever is about to watch looks for jobs after saying so, and who brings a job looks for
-//!    watchers after leaving it.
+//!    watchers after leaving it. [test: no_job_lies_while_workers_sleep]
 //! 4. Beyond the limit nothing but urgent jobs is begun: threads in excess are at most the urgent jobs that wait.
+//!    [test: runs_all_and_bounds_the_workers]
 //!
 //! A connection has at most one job in line that runs something, and one urgent one, so the lines are bounded by the
 //! connections.
@@ -239,6 +242,11 @@ impl Pool {
     /// Has a worker look at a connection, soon. May be called under any lock.
     pub fn look(&self, connection: u64) {
         self.0.push([Job::Look(Ready::asked(connection))]);
+    }
+
+    /// Jobs that no worker has taken yet.
+    pub fn in_line(&self) -> usize {
+        self.0.jobs.load(Relaxed)
     }
 
     /// To be called every [`TICK`] while it says true, and then again after [`Pool::stirred`].

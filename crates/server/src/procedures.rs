@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, messages};
+use duramen_os::memory::{Account, Broker, Clerk};
 use duramen_session::{RemoteTable, ResultSink};
 use duramen_tds::rpc::{
     ParameterData, ProcId, Procedure, RpcCall, RpcParameter, TableColumn, TableValue,
@@ -27,16 +28,50 @@ struct Statement {
     declarations: String,
 }
 
+impl Statement {
+    /// About what it takes under its handle.
+    fn bytes(&self) -> u64 {
+        (self.text.len() + self.declarations.len() + 128) as u64
+    }
+}
+
 /// The prepared statements of a connection.
 #[derive(Default)]
 pub struct Prepared {
     statements: BTreeMap<i32, Statement>,
     last: i32,
+    bytes: u64,
+    /// What is told of them; `None` where nobody counts.
+    memory: Option<Account>,
 }
 
 impl Prepared {
+    pub fn new(memory: Option<&Arc<Broker>>) -> Prepared {
+        Prepared {
+            memory: memory.map(|broker| broker.account(Clerk::Connections)),
+            ..Prepared::default()
+        }
+    }
+
     pub fn clear(&mut self) {
         self.statements.clear();
+        // Less is always granted.
+        let _ = self.hold(0);
+    }
+
+    /// 701 when the server has no memory for so many bytes.
+    fn hold(&mut self, bytes: u64) -> Result<(), SqlError> {
+        if let Some(memory) = &mut self.memory {
+            memory.need(bytes)?;
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    fn remove(&mut self, handle: i32) -> Option<Statement> {
+        let removed = self.statements.remove(&handle)?;
+        let _ = self.hold(self.bytes - removed.bytes());
+        Some(removed)
     }
 
     fn add(&mut self, statement: Statement) -> Result<i32, SqlError> {
@@ -46,6 +81,7 @@ impl Prepared {
                 &[&"more than 16384 prepared statements of a session"],
             ));
         }
+        self.hold(self.bytes + statement.bytes())?;
         // Handles are not reused while the session lives.
         self.last = self.last.wrapping_add(1).max(1);
         self.statements.insert(self.last, statement);
@@ -112,6 +148,12 @@ fn one(
     if parameters.len() > PARAMETERS_MAX {
         let most: [&dyn std::fmt::Display; 1] = [&PARAMETERS_MAX];
         return Err(SqlError::new(&messages::REQUEST_TOO_MANY_PARAMETERS, &most));
+    }
+    for (at, parameter) in parameters.iter().enumerate() {
+        if let ParameterData::Invalid(ty) = &parameter.data {
+            let args: [&dyn std::fmt::Display; 3] = [&(at + 1), &parameter.name, &ty.id.name()];
+            return Err(SqlError::new(&messages::RPC_INVALID_VALUE, &args));
+        }
     }
     let prepared = &connection.prepared;
     let cancel = &connection.cancel;
@@ -185,7 +227,7 @@ fn one(
         }
         Some(ProcId::Unprepare) => {
             let handle = handle(parameters)?.unwrap_or(0);
-            match prepared.lock().statements.remove(&handle) {
+            match prepared.lock().remove(handle) {
                 Some(_) => Ok(ok()),
                 None => Err(unknown(handle)),
             }
@@ -220,7 +262,7 @@ fn replace(
     let mut prepared = connection.prepared.lock();
     // Drivers pass the handle that the new one replaces; zero or an unknown one is no error.
     if let Some(old) = old {
-        prepared.statements.remove(&old);
+        prepared.remove(old);
     }
     prepared.add(statement)
 }
@@ -243,6 +285,7 @@ fn value(parameters: &[RpcParameter], at: usize) -> Result<Option<&Value>, SqlEr
     match parameters.get(at).map(|p| &p.data) {
         None => Ok(None),
         Some(ParameterData::Value(_, value)) => Ok(Some(value)),
+        Some(ParameterData::Invalid(_) | ParameterData::Long(..)) => Ok(None),
         Some(ParameterData::Table(_)) => Err(refused("a table where text or a handle is expected")),
     }
 }
@@ -271,6 +314,7 @@ fn specs(parameters: &[RpcParameter], from: usize) -> Result<Vec<ParameterSpec>,
     for parameter in parameters.get(from..).unwrap_or(&[]) {
         let (ty, value, table) = match &parameter.data {
             ParameterData::Value(ty, value) => (*ty, value.clone(), None),
+            ParameterData::Invalid(ty) | ParameterData::Long(ty, _) => (*ty, Value::Null, None),
             ParameterData::Table(table) => (SqlType::INT, Value::Null, Some(remote(table))),
         };
         let name = match parameter.name.as_str() {

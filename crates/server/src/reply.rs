@@ -6,21 +6,27 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use duramen_base::SqlError;
+use duramen_base::{SqlError, SqlResult, messages};
 use duramen_session::{ColumnMeta, Done, EnvChange, ResultSink, Scope};
 use duramen_tds::dialect::Dialect;
 use duramen_tds::packet::{PacketType, PacketWriter};
+use duramen_tds::token;
 use duramen_tds::token::{
     Column, DoneKind, DoneToken, Env, FLAG_EXPRESSION, FLAG_IDENTITY, FLAG_NULLABLE,
     FLAG_UPDATABLE, MAX_COLUMNS, put_return_status, status,
 };
-use duramen_types::{SqlType, TypeId, Value};
+use duramen_tds::typeinfo::Place;
+use duramen_tds::value::{InPieces, put_value};
+use duramen_types::{MAX_LENGTH, Spooled, SqlType, TypeId, Value};
 
 use crate::backend::{Help, Outlet, ProcedureOutcome, Submission};
 use crate::connection::Connection;
 
 /// A worker with so much of its reply in the gate waits until the gate has let it go.
 const HELD_BYTES_MAX: usize = 1 << 20;
+
+/// Of a value that is not in memory so much is sent at once.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// The curcmd of EXECUTE.
 const COMMAND_EXECUTE: u16 = 0xE0;
@@ -39,6 +45,8 @@ pub struct Reply<'a> {
     packets: PacketWriter,
     server: String,
     types: Vec<SqlType>,
+    /// Among them are some whose values may not be in memory.
+    may_be_large: bool,
     /// The types of the values, where the client is sent others.
     given: Option<Vec<SqlType>>,
     dialect: Dialect,
@@ -60,6 +68,16 @@ pub struct Reply<'a> {
     ended: bool,
 }
 
+/// RETURNVALUE has no text pointers: text, ntext and image come back as the types that have followed them.
+fn of_output(ty: &SqlType) -> SqlType {
+    match ty.id {
+        TypeId::Text => SqlType::varchar(MAX_LENGTH).with_collation(ty.collation),
+        TypeId::NText => SqlType::nvarchar(MAX_LENGTH).with_collation(ty.collation),
+        TypeId::Image => SqlType::varbinary(MAX_LENGTH),
+        _ => *ty,
+    }
+}
+
 impl<'a> Reply<'a> {
     pub fn new(connection: &'a Arc<Connection>, outlet: Arc<dyn Outlet>, spid: u16) -> Reply<'a> {
         let bytes = connection.packet_bytes.load(Ordering::Acquire);
@@ -69,6 +87,7 @@ impl<'a> Reply<'a> {
             packets: PacketWriter::new(PacketType::Reply, bytes, spid),
             server: connection.shared.backend.server_name(),
             types: Vec::new(),
+            may_be_large: false,
             given: None,
             dialect: connection.dialect(),
             kept: None,
@@ -97,6 +116,7 @@ impl<'a> Reply<'a> {
         for (index, ty, value) in &outcome.outputs {
             let name = names.get(*index).map_or("", String::as_str);
             let body = self.packets.body();
+            let ty = &of_output(ty);
             let shown = self.dialect.shown_type(ty);
             let value = self.dialect.shown_value(ty, value);
             let put = self
@@ -155,6 +175,9 @@ impl<'a> Reply<'a> {
             // An error after the last statement, or of a batch in which nothing ran.
             last.status |= status::ERROR;
         }
+        if self.fatal {
+            last.status |= status::SERVER_ERROR;
+        }
         last.status &= !status::MORE;
         if last.kind == DoneKind::InProc {
             last.kind = DoneKind::Done;
@@ -207,6 +230,53 @@ impl<'a> Reply<'a> {
             self.packets.body().clear();
             self.packets = PacketWriter::new(PacketType::Reply, 512, 0);
         }
+    }
+
+    /// A row of which some values are not in memory: they leave piece by piece.
+    fn row_in_pieces(&mut self, values: &[Value]) {
+        self.packets.body().push(token::ROW);
+        for (at, value) in values.iter().enumerate() {
+            let Some(ty) = self.types.get(at).copied() else {
+                return self.defect("a row with more values than columns");
+            };
+            let Value::Spooled(s) = value else {
+                let given = self.given.as_ref().and_then(|given| given.get(at));
+                let shown = given.map(|given| self.dialect.shown_value(given, value));
+                let value = shown.as_deref().unwrap_or(value);
+                if let Err(e) = put_value(self.packets.body(), &ty, value, Place::Column) {
+                    return self.defect(&e.to_string());
+                }
+                continue;
+            };
+            if self.value_in_pieces(s, &ty).is_err() {
+                // There is no way to say so in the middle of a value.
+                self.connection.lose();
+                self.ended = true;
+                self.connection.cancel.set();
+                return;
+            }
+        }
+        self.push_full();
+    }
+
+    /// An error when the client cannot be given all of a value.
+    fn value_in_pieces(&mut self, s: &Spooled, ty: &SqlType) -> SqlResult<()> {
+        let begun = InPieces::begin(self.packets.body(), ty, s.len() as u64);
+        let pieces = begun.map_err(|_| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))?;
+        let mut window = vec![0; PIECE_BYTES];
+        let mut at = 0;
+        while at < s.len() && !self.ended {
+            if pieces.may_end() && self.connection.cancel.is_set() {
+                break;
+            }
+            let n = window.len().min(s.len() - at);
+            s.read(at, &mut window[..n])?;
+            pieces.put(self.packets.body(), &window[..n]);
+            self.push_full();
+            at += n;
+        }
+        pieces.end(self.packets.body());
+        Ok(())
     }
 
     /// What the gate holds of a reply is bounded: a worker that runs far ahead of the log waits for it.
@@ -274,6 +344,7 @@ impl ResultSink for Reply<'_> {
         let given: Vec<SqlType> = columns.iter().map(|column| column.ty).collect();
         let shown = given.iter().map(|ty| self.dialect.shown_type(ty));
         self.types = shown.collect();
+        self.may_be_large = given.iter().any(SqlType::is_max);
         let variants = given.iter().any(|ty| ty.id == TypeId::SqlVariant);
         let older = self.dialect < Dialect::V73A;
         self.given = (self.types != given || variants && older).then_some(given);
@@ -306,6 +377,9 @@ impl ResultSink for Reply<'_> {
     fn row(&mut self, values: &[Value]) {
         if self.fatal || self.ended {
             return;
+        }
+        if self.may_be_large && values.iter().any(|v| matches!(v, Value::Spooled(_))) {
+            return self.row_in_pieces(values);
         }
         let body = self.packets.body();
         let put = match &self.given {

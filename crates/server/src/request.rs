@@ -7,16 +7,18 @@ use duramen_base::{SqlError, messages};
 use duramen_observe::{Counter, count};
 use duramen_session::{Begin, EnvChange, ResultSink, TransactionRequest};
 use duramen_tds::TdsError;
-use duramen_tds::packet::{Message, PacketType, to_packets};
+use duramen_tds::packet::{PacketType, to_packets};
 use duramen_tds::request::{Batch, TransactionRequest as Asked};
 use duramen_tds::rpc;
 use duramen_tds::token::{DoneKind, DoneToken, status};
+use duramen_tds::value::MAX_VALUE_BYTES;
 use duramen_txn::IsolationLevel;
 
 use crate::backend::{BackendSession, Submission};
 use crate::connection::Connection;
+use crate::incoming::Incoming;
 use crate::reply::{Ending, Reply};
-use crate::{bulk, procedures};
+use crate::{bulk, long, procedures};
 
 /// Closes the connection when its request panics; a request that ends calls `disarm`.
 pub struct CloseOnPanic<'a>(pub &'a Arc<Connection>);
@@ -36,13 +38,13 @@ impl Drop for CloseOnPanic<'_> {
 }
 
 /// Runs a request, and what the client sent ahead.
-pub fn run(connection: &Arc<Connection>, message: Message) {
+pub fn run(connection: &Arc<Connection>, asked: Incoming) {
     let guard = CloseOnPanic(connection);
-    let mut next = Some(message);
-    while let Some(message) = next.take() {
-        let Ending { go_on, help } = one(connection, &message);
+    let mut next = Some(asked);
+    while let Some(mut asked) = next.take() {
+        let Ending { go_on, help } = one(connection, &mut asked);
         // Large requests give their memory back before the wait for the next.
-        drop(message);
+        drop(asked);
         next = finish(connection, go_on);
         if let Some(help) = help {
             connection.pool.expect_long();
@@ -55,13 +57,13 @@ pub fn run(connection: &Arc<Connection>, message: Message) {
 /// After a login, good or bad.
 pub fn finish_login(connection: &Arc<Connection>, guard: CloseOnPanic<'_>) {
     guard.disarm();
-    if let Some(message) = finish(connection, true) {
-        run(connection, message);
+    if let Some(asked) = finish(connection, true) {
+        run(connection, asked);
     }
 }
 
 /// Gives the connection back to who reads it, or the next request to this worker; then sends what is left of the reply.
-fn finish(connection: &Arc<Connection>, go_on: bool) -> Option<Message> {
+fn finish(connection: &Arc<Connection>, go_on: bool) -> Option<Incoming> {
     let mut state = connection.state.lock();
     if !go_on {
         connection.closing.store(true, Ordering::Release);
@@ -115,6 +117,7 @@ pub fn attention(connection: &Arc<Connection>) {
         connection.cancel.set();
         drop(state);
         connection.hurry();
+        connection.wake();
     } else {
         acknowledge(connection);
     }
@@ -146,7 +149,7 @@ fn acknowledge(connection: &Arc<Connection>) {
 }
 
 /// One request.
-fn one(connection: &Arc<Connection>, message: &Message) -> Ending {
+fn one(connection: &Arc<Connection>, asked: &mut Incoming) -> Ending {
     let Some(mut session) = connection.session.lock().take() else {
         return Ending {
             go_on: false,
@@ -154,8 +157,13 @@ fn one(connection: &Arc<Connection>, message: &Message) -> Ending {
         };
     };
     let _attached = session.attach();
+    debug_assert!(
+        duramen_os::sync::held().is_empty(),
+        "server/3: a request runs under locks: {:?}",
+        duramen_os::sync::held()
+    );
     let mut reply = Reply::new(connection, session.outlet(), session.spid());
-    let readable = answer(connection, session.as_mut(), message, &mut reply);
+    let readable = answer(connection, session.as_mut(), asked, &mut reply);
     if let Err(error) = &readable
         && !reply.is_fatal()
     {
@@ -166,7 +174,10 @@ fn one(connection: &Arc<Connection>, message: &Message) -> Ending {
     }
     let mut ending = reply.finish();
     *connection.session.lock() = Some(session);
-    ending.go_on &= !matches!(readable, Err(TdsError::Malformed(_) | TdsError::Truncated));
+    ending.go_on &= !matches!(
+        readable,
+        Err(TdsError::Malformed(_) | TdsError::Truncated | TdsError::Invalid(_))
+    );
     ending
 }
 
@@ -175,7 +186,8 @@ pub fn protocol_error(error: &TdsError) -> SqlError {
     match error {
         TdsError::Unsupported(what) => SqlError::new(&messages::NOT_SUPPORTED, &[what]),
         TdsError::TooLarge(what) => SqlError::new(&messages::NOT_SUPPORTED, &[what]),
-        TdsError::Truncated | TdsError::Malformed(_) => stream_error(error),
+        TdsError::TooLong => SqlError::new(&messages::LOB_TOO_LARGE, &[&MAX_VALUE_BYTES]),
+        TdsError::Truncated | TdsError::Malformed(_) | TdsError::Invalid(_) => stream_error(error),
     }
 }
 
@@ -197,23 +209,28 @@ pub fn stream_error(error: &TdsError) -> SqlError {
 fn answer(
     connection: &Arc<Connection>,
     session: &mut dyn BackendSession,
-    message: &Message,
+    asked: &mut Incoming,
     reply: &mut Reply<'_>,
 ) -> Result<(), TdsError> {
+    let message = &mut asked.message;
     if message.ignore {
         // The client gave up while sending: an answer is due, nothing runs.
         return Ok(());
     }
     if message.too_large {
-        reply.error(&SqlError::new(&messages::OUT_OF_MEMORY, &[&"default"]).with_state(123));
+        let none = || SqlError::new(&messages::OUT_OF_MEMORY, &[&"default"]).with_state(123);
+        reply.error(&asked.refused.take().unwrap_or_else(none));
         return Ok(());
     }
     if message.reset || message.reset_keep_transaction {
         count(Counter::ConnectionResets, 1);
         let old = session.database();
-        session.reset(message.reset_keep_transaction);
+        let rolled_back = session.reset(message.reset_keep_transaction);
         connection.prepared.lock().clear();
         reply.reset_acknowledged();
+        if let Some(descriptor) = rolled_back {
+            reply.env_change(&EnvChange::RollbackTran { descriptor });
+        }
         let new = session.database();
         if old != new {
             reply.env_change(&EnvChange::Database { old, new });
@@ -224,15 +241,30 @@ fn answer(
     }
     match message.kind {
         PacketType::SqlBatch => {
-            let batch = Batch::parse_as(connection.dialect(), &message.body)?;
-            let text = String::from_utf16_lossy(&batch.text);
-            drop(batch);
+            let body = std::mem::take(&mut message.body);
+            let text = Batch::text_as(connection.dialect(), &body)?;
+            drop(body);
             if !text.trim().is_empty() {
                 session.execute_batch(&text, reply, &connection.cancel);
             }
         }
         PacketType::Rpc => {
-            let (_, calls) = rpc::parse_as(connection.dialect(), &message.body)?;
+            // Its values are what is needed from here on.
+            let (dialect, body) = (connection.dialect(), std::mem::take(&mut message.body));
+            let calls = match asked.spool.take() {
+                None => rpc::parse_as(dialect, &body)?.1,
+                Some(spool) => {
+                    let broker = connection.shared.backend.memory();
+                    match long::calls(dialect, spool, &body, broker) {
+                        Ok(calls) => calls?,
+                        Err(e) => {
+                            reply.error(&e);
+                            return Ok(());
+                        }
+                    }
+                }
+            };
+            drop(body);
             procedures::run(connection, session, calls, reply);
         }
         PacketType::TransactionManager => {

@@ -6,10 +6,11 @@ use std::net::SocketAddr;
 use std::sync::atomic::{
     AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use duramen_observe::{Counter, gauge};
+use duramen_os::memory::Broker;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::{IoError, thread};
 use duramen_tds::dialect::Dialect;
@@ -28,6 +29,7 @@ use crate::feed::Feed;
 use crate::outbound::Outbound;
 use crate::poller::Ready;
 use crate::pool::{Pool, TICK};
+use crate::procedures::Prepared;
 use crate::tls::TlsSetup;
 
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
@@ -72,7 +74,7 @@ impl ServerConfig {
             max_connections: 32_767,
             // SQL Server's rule for 64-bit machines, which `sys.dm_os_sys_info` tells.
             max_workers: 512 + thread::available_parallelism().saturating_sub(4) * 16,
-            max_message_bytes: 64 * 1024 * 1024,
+            max_message_bytes: 256 * 1024 * 1024,
             login_timeout: Duration::from_secs(30),
             handle_signals: false,
         }
@@ -101,6 +103,8 @@ impl std::error::Error for ServerError {}
 /// What all connections share.
 pub struct Shared {
     pub backend: Arc<dyn Backend>,
+    /// What requests and replies take is asked of it.
+    pub memory: Option<Arc<Broker>>,
     pub pool: Pool,
     /// Threads of the dedicated administrator connection, which nobody else takes.
     admin_pool: Option<Pool>,
@@ -233,6 +237,7 @@ impl Server {
             .transpose()
             .map_err(ServerError::Runtime)?;
         let shared = Arc::new(Shared {
+            memory: backend.memory(),
             backend,
             pool,
             admin_pool,
@@ -251,6 +256,10 @@ impl Server {
             if let Some(shared) = weak.upgrade() {
                 shared.deliver(delivery);
             }
+        }));
+        let weak: Weak<Shared> = Arc::downgrade(&shared);
+        shared.backend.set_work_queue(Box::new(move || {
+            weak.upgrade().map_or(0, |shared| shared.pool.in_line())
         }));
         for pool in shared.pools() {
             let weak: Weak<Shared> = Arc::downgrade(&shared);
@@ -485,8 +494,8 @@ fn open(
         shared: Arc::clone(shared),
         pool: pool.clone(),
         admin,
-        out: Outbound::new(stream, pool.clone(), id),
-        inbound: Mutex::new(Inbound::new()),
+        out: Outbound::new(stream, pool.clone(), id, shared.memory.as_ref()),
+        inbound: Mutex::new(Inbound::new(shared.memory.as_ref())),
         lookers: AtomicU32::new(0),
         hung_up: AtomicBool::new(false),
         peer,
@@ -498,7 +507,8 @@ fn open(
         spid: AtomicU16::new(0),
         farewell: Farewell::default(),
         closing: AtomicBool::new(false),
-        prepared: Mutex::default(),
+        waker: OnceLock::new(),
+        prepared: Mutex::new(Prepared::new(shared.memory.as_ref())),
         feed: Feed::default(),
         state: Mutex::default(),
         parked: Mutex::default(),

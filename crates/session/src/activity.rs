@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use duramen_base::SessionId;
-use duramen_observe::SessionWaits;
+use duramen_observe::{CpuMark, SessionWaits};
 use duramen_os::sync::{Global, Mutex};
 use duramen_tsql::ast::{RestoreKind, StatementKind};
 use duramen_txn::{LockOwner, Transaction};
@@ -25,7 +25,7 @@ use crate::options::Options;
 use crate::program::Program;
 use crate::security::Who;
 use crate::session::{CancelToken, LoginRequest};
-use crate::work::{Pages, SessionWork};
+use crate::work::{Pages, SessionWork, Times};
 
 const IDLE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -39,7 +39,7 @@ pub struct Activity {
     /// The login's id.
     pub principal: i32,
     /// The login's SID.
-    pub sid: Vec<u8>,
+    pub sid: Arc<[u8]>,
     /// Nanoseconds since 1970, as the other times here.
     pub login_time: i64,
     pub connection: [u8; 16],
@@ -68,6 +68,8 @@ pub struct Activity {
     progress_began: AtomicI64,
     /// The rollback that runs.
     rollback: Mutex<Option<Rollback>>,
+    /// What no transaction undoes, such as the files of a database that was to be made, is being undone.
+    undoes: Arc<AtomicBool>,
     /// DBCC TRACEON without -1.
     pub trace: TraceFlags,
     started: AtomicI64,
@@ -75,6 +77,8 @@ pub struct Activity {
     ended: AtomicI64,
     open_transactions: AtomicU32,
     transaction_id: AtomicU64,
+    /// Bytes that the session keeps between requests.
+    memory: AtomicU64,
     rows: AtomicU64,
     work: SessionWork,
     options: Mutex<Options>,
@@ -247,11 +251,13 @@ impl Activity {
             progress: AtomicU32::new(0),
             progress_began: AtomicI64::new(0),
             rollback: Mutex::new(None),
+            undoes: Arc::default(),
             trace: TraceFlags::default(),
             started: AtomicI64::new(now),
             ended: AtomicI64::new(0),
             open_transactions: AtomicU32::new(0),
             transaction_id: AtomicU64::new(0),
+            memory: AtomicU64::new(0),
             rows: AtomicU64::new(0),
             work: SessionWork::default(),
             options: Mutex::new(Options::default()),
@@ -260,32 +266,40 @@ impl Activity {
         }
     }
 
-    /// A batch begins; false when the session has been ended.
-    pub fn begin(&self, cancel: &CancelToken) -> bool {
+    /// A batch begins; `None` when the session has been ended.
+    pub fn begin(&self, cancel: &CancelToken) -> Option<CpuMark> {
         *self.cancel.lock() = cancel.clone();
         self.command.store(0, Relaxed);
         self.step.store(NOWHERE, Relaxed);
         self.started.store(now(), Relaxed);
-        self.work.begin();
+        let mark = self.work.begin(self.waits.switches().own);
         self.program.write(|p| *p = None);
         self.frames.write(Vec::clear);
         self.show_live_plan(None);
         self.call.lock().clear();
-        self.state
-            .compare_exchange(IDLE, RUNNING, AcqRel, Acquire)
-            .is_ok()
+        let begun = self.state.compare_exchange(IDLE, RUNNING, AcqRel, Acquire);
+        begun.is_ok().then_some(mark)
     }
 
-    /// A batch has ended, leaving this transaction open; false when the session is dead now, and the caller has to
+    /// A batch that began at this mark has ended, leaving this transaction open; false when the session is dead now, and the caller has to
     /// roll back.
     pub fn end(
         &self,
+        mark: &CpuMark,
         transaction: Option<&Arc<Transaction>>,
         rows: u64,
         options: &Options,
     ) -> bool {
+        debug_assert!(
+            self.state.load(Acquire) != IDLE,
+            "a batch ends that has not begun"
+        );
+        debug_assert!(
+            self.rollback.lock().is_none(),
+            "a batch ends in the middle of a rollback"
+        );
         self.ended.store(now(), Relaxed);
-        self.work.end();
+        self.work.end(mark);
         self.rows.store(rows, Relaxed);
         self.note_transaction(transaction);
         self.note_options(options);
@@ -367,6 +381,16 @@ impl Activity {
         self.live_plan.read(Clone::clone)
     }
 
+    /// So many bytes are kept between requests.
+    pub fn note_memory(&self, bytes: u64) {
+        self.memory.store(bytes, Relaxed);
+    }
+
+    /// Bytes that the session takes, whatever its statements hold while they run.
+    pub fn memory_bytes(&self) -> u64 {
+        crate::instance::SESSION_BYTES + self.memory.load(Relaxed)
+    }
+
     /// What SET CONTEXT_INFO has said.
     pub fn context_info(&self) -> Option<Vec<u8>> {
         self.context_info.read(Clone::clone)
@@ -402,6 +426,11 @@ impl Activity {
             began: now(),
         });
         RollingBack(self)
+    }
+
+    /// Where the session's thread tells that it undoes what no transaction undoes.
+    pub fn undoes(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.undoes)
     }
 
     /// How far the rollback is; `None`: none runs.
@@ -462,6 +491,11 @@ impl Activity {
             }
             ended
         });
+    }
+
+    /// How many modules and strings run within each other.
+    pub fn nesting(&self) -> usize {
+        self.frames.read(|frames| frames.len().saturating_sub(1))
     }
 
     /// When the request at hand, or the last one, has begun: nanoseconds since 1970.
@@ -538,6 +572,29 @@ impl Activity {
         self.work.note();
     }
 
+    /// The number of the session's last error that is still remembered; 0: there was none.
+    pub fn last_error(&self) -> i32 {
+        let age = u64::try_from(now() - self.login_time).unwrap_or(0);
+        let since = duramen_os::time::now().nanos().saturating_sub(age);
+        crate::exceptions::last_of(self.spid.0, since / 1_000_000).unwrap_or(0)
+    }
+
+    /// The session's login has computed so many nanoseconds.
+    pub fn note_login(&self, nanos: u64) {
+        self.work.computed(nanos);
+    }
+
+    /// What the request at hand has taken, and the session with it. Asks the system while one runs.
+    pub fn times(&self) -> (Times, Times) {
+        self.work.times(self.spid)
+    }
+
+    /// How often the session's own thread has waited in the request at hand, or since the last one.
+    pub fn request_switches(&self) -> u64 {
+        let now = self.waits.switches().own;
+        now.saturating_sub(self.work.switches_before())
+    }
+
     /// The running statement, or the part of it that is told of, is this far.
     pub fn advance(&self, percent: f32) {
         let before = self
@@ -563,14 +620,15 @@ impl Activity {
     pub fn glance(&self) -> Glance {
         let command = usize::from(self.command.load(Relaxed));
         let rollback = self.rollback();
-        let command = match rollback.is_some() && self.is_killed() {
+        let rolling_back = rollback.is_some() || self.undoes.load(Relaxed);
+        let command = match rolling_back && self.is_killed() {
             true => "KILLED/ROLLBACK",
             false => COMMANDS.get(command).copied().unwrap_or(COMMANDS[0]),
         };
         let progress = self.progress.load(Relaxed) as f32 / 100.0;
         Glance {
             running: self.state.load(Acquire) == RUNNING || rollback.is_some(),
-            rolling_back: rollback.is_some(),
+            rolling_back,
             database: self.database(),
             command,
             percent: rollback.map_or(progress, |r| r.percent),

@@ -9,9 +9,11 @@
 //! Invariants
 //! 1. Turns are advice: nothing is protected by them. So a turn whose holder sleeps (on a lock, on its client) is taken
 //!    over when its time is up, and nobody can deadlock on one.
-//! 2. A worker waits for its turn before its statement holds any latch.
-//! 3. Who waits for a commit to be hardened, or is done with its batch, gives its turn back.
+//!    [assert: admission/1; test: everybody_gets_through_though_some_sleep_on_their_turn]
+//! 2. A worker waits for its turn before its statement holds any latch. [assert: admission/2]
+//! 3. Who waits for a commit to be hardened, or is done with its batch, gives its turn back. [assert: admission/3]
 //! 4. Everybody in line is either rung for or looks again by itself after the time its place in the line should take.
+//!    [assert: admission/4]
 //!
 //! The wait has no name in SQL Server's list that fits better than SOS_SCHEDULER_YIELD: a worker that has used up its
 //! quantum and waits for a scheduler.
@@ -82,6 +84,10 @@ impl Admission {
         let mut line = self.line.lock();
         let before = line.turns.len();
         line.turns.retain(|t| t.session != session);
+        debug_assert!(
+            line.turns.iter().all(|t| t.session != session),
+            "admission/3: who is done has a turn"
+        );
         if line.turns.len() < before {
             self.call_next(&mut line);
             self.held.store(line.turns.len(), Ordering::Relaxed);
@@ -89,6 +95,11 @@ impl Admission {
     }
 
     fn take_turn(&self, session: SessionId) {
+        debug_assert!(
+            duramen_os::sync::held().is_empty(),
+            "admission/2: a turn is waited for with a latch or a lock held: {:?}",
+            duramen_os::sync::held()
+        );
         let now = time::now();
         let mut line = self.line.lock();
         self.wait_for_turn(&mut line, session, now);
@@ -109,6 +120,10 @@ impl Admission {
             None => {}
         }
         let _wait = duramen_observe::wait(WaitType::SOS_SCHEDULER_YIELD);
+        debug_assert!(
+            line.turns.iter().all(|t| t.session != session),
+            "admission/4: who has a turn stands in line"
+        );
         let bell = Arc::new(Condvar::new());
         line.waiting.push_back((session, bell.clone()));
         loop {
@@ -143,6 +158,10 @@ impl Admission {
             line.turns.push(Turn::new(session, time::now()));
             bell.notify_one();
         }
+        debug_assert!(
+            line.turns.len() >= self.places || line.waiting.is_empty(),
+            "admission/4: a place is free and somebody stands in line"
+        );
     }
 }
 
@@ -164,7 +183,11 @@ impl Turn {
 
 impl Drop for Admitted<'_> {
     fn drop(&mut self) {
-        self.0.active.fetch_sub(1, Ordering::Relaxed);
+        let before = self.0.active.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(
+            before > 0,
+            "admission/1: more statements end than have begun"
+        );
     }
 }
 

@@ -99,7 +99,7 @@ impl<'s> Admin<'s> {
 
     fn alter_named(&mut self, name: &str, action: &AlterDatabaseAction) -> SqlResult<()> {
         let found = self.session.instance.databases.find(name);
-        if found.is_some_and(|d| d.is_standby()) {
+        if found.as_ref().is_some_and(|d| d.is_standby()) {
             return Err(SqlError::new(&messages::ALTER_DATABASE_STATE, &[]));
         }
         if let AlterDatabaseAction::Set {
@@ -110,6 +110,7 @@ impl<'s> Admin<'s> {
             return self.set(name, options, *termination);
         }
         let db = self.open(name)?;
+        db.check_not_in_emergency()?;
         match action {
             AlterDatabaseAction::ModifyName(new) => self.rename(&db, new),
             AlterDatabaseAction::Collate(collation) => self.collate(&db, collation),

@@ -3,6 +3,7 @@
 //! `master` knows the others (`sysdbreg`). How they come and go with the server: `startup`; with statements: `lifecycle`.
 
 mod attach;
+mod emergency;
 mod lifecycle;
 mod restart;
 mod tempdb;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, FileId, SessionId, SqlError, SqlResult, messages};
-use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, Registry};
+use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, Registry, same_name};
 use duramen_os::IoError;
 use duramen_os::sync::{Mutex, RwLock};
 use duramen_storage::{CreateDatabase, DataFileSpec, Database, Engine, FileGrowth, OpenDatabase};
@@ -57,6 +58,8 @@ pub mod option {
     pub const SWAPPING: u64 = 1 << 12;
     /// Open for reading between two restores; never in master's row.
     pub const STANDBY: u64 = 1 << 13;
+    /// Open as its files are, without recovery.
+    pub const EMERGENCY: u64 = 1 << 14;
     // From 1 << 16 on: `database_ddl::options::SWITCHES`.
 }
 
@@ -99,6 +102,16 @@ impl OpenDb {
 
     pub fn is_read_only(&self) -> bool {
         self.entry.read().options & option::READ_ONLY != 0
+    }
+
+    /// 3908: it is in emergency mode. 3906: it is READ_ONLY, or a standby.
+    pub(crate) fn check_writable(&self) -> SqlResult<()> {
+        let message = match self.entry.read().options {
+            bits if bits & option::EMERGENCY != 0 => &messages::DATABASE_EMERGENCY,
+            bits if bits & option::READ_ONLY != 0 => &messages::DATABASE_READ_ONLY,
+            _ => return Ok(()),
+        };
+        Err(SqlError::new(message, &[&self.db.name]))
     }
 }
 
@@ -356,7 +369,7 @@ impl Databases {
             .ok_or_else(|| SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&"master"]))
     }
 
-    pub(crate) fn transaction(&self, name: &str) -> Transaction {
+    pub(crate) fn transaction(&self, name: &'static str) -> Transaction {
         let owner = self.engine.locks.owner(SessionId(0));
         Transaction::new(
             &owner,
@@ -403,7 +416,7 @@ impl Databases {
         self.open
             .read()
             .values()
-            .find(|d| d.db.name.to_lowercase() == name.to_lowercase())
+            .find(|d| same_name(&d.db.name, name))
             .cloned()
     }
 
@@ -440,6 +453,14 @@ impl Databases {
     }
 
     /// Goes up with every schema change anywhere, those of tempdb counted only for who may see its tables.
+    /// The compatibility level of a database, and its options.
+    pub(crate) fn language_of(&self, name: &str) -> (u8, u64) {
+        self.find(name).map_or((160, 0), |db| {
+            let entry = db.entry.read();
+            (entry.compatibility_level, entry.options)
+        })
+    }
+
     pub fn version(&self, temporary: bool) -> u64 {
         self.engine.definitions(temporary) + self.generation.load(Ordering::Acquire) * 1_000_000_007
     }

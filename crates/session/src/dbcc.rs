@@ -20,6 +20,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::TableDef;
 use duramen_query::Row;
 use duramen_query::host::RowStream;
 use duramen_storage::inspect::IndexRows;
@@ -27,6 +28,7 @@ use duramen_tsql::ast::{Dbcc, NamedOption};
 use duramen_types::SqlType;
 
 use crate::databases::OpenDb;
+use crate::metadata;
 use crate::security::needs::{
     ALTERS_OBJECT, CHANGES_STATE, FACTS, OWN, OWN_SESSIONS, OWNER, OWNER_OF_ARGUMENT, SERVER_STATE,
 };
@@ -351,7 +353,8 @@ pub fn run(name: &str, call: &Call<'_>) -> SqlResult<Report> {
     if let Some(option) = call.options.iter().find(|o| !known(o)) {
         return Err(not_supported(&format!("DBCC {name} WITH {option}")));
     }
-    call.permitted(statement.name, &statement.needs)?;
+    call.session
+        .settled(|| call.permitted(statement.name, &statement.needs))?;
     (statement.run)(call)
 }
 
@@ -379,6 +382,12 @@ impl Call<'_> {
 
     fn option(&self, name: &str) -> bool {
         self.options.iter().any(|o| o == name)
+    }
+
+    /// The table of this name, when it is known whether there is one.
+    fn stored_table(&self, name: &str) -> SqlResult<Option<(Arc<OpenDb>, Arc<TableDef>)>> {
+        let session = self.session;
+        session.settled(|| metadata::stored_table(session, name))
     }
 
     /// The database that the first argument names, by name or id; without one, or for 0, the current database.

@@ -25,7 +25,7 @@ use duramen_catalog::{
 use duramen_storage::KeyColumn;
 use duramen_tsql::ast;
 use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction};
-use duramen_types::{CollationId, SqlType, TypeId};
+use duramen_types::{CollationId, SqlType, TypeId, Value};
 
 use crate::databases::OpenDb;
 use crate::host::HostView;
@@ -47,6 +47,11 @@ pub struct Ddl<'a> {
     pub host: Option<&'a HostView<'a>>,
     /// What is told before the statement's own result: messages, and errors before the last one.
     pub notes: RefCell<Vec<SqlError>>,
+}
+
+/// Whether an identity column may have the type.
+pub(crate) fn may_count(ty: &SqlType) -> bool {
+    Value::whole(0, ty).is_some() && ty.scale == 0
 }
 
 impl<'a> Ddl<'a> {
@@ -89,7 +94,7 @@ impl<'a> Ddl<'a> {
     }
 
     /// A message.
-    fn note(&self, message: SqlError) {
+    pub(crate) fn note(&self, message: SqlError) {
         self.notes.borrow_mut().push(message);
     }
 
@@ -122,6 +127,7 @@ impl<'a> Ddl<'a> {
         };
         for e in &stmt.elements {
             if let ast::TableElement::Column(c) = e {
+                self.tx.check_given_up()?;
                 new.columns.push(self.column(c, &new)?);
             }
         }
@@ -132,6 +138,7 @@ impl<'a> Ddl<'a> {
         }
         self.type_computed(stmt, &mut new)?;
         for e in &stmt.elements {
+            self.tx.check_given_up()?;
             match e {
                 ast::TableElement::Column(c) => {
                     for constraint in &c.constraints {
@@ -216,6 +223,7 @@ impl<'a> Ddl<'a> {
         let name = new.name.clone();
         let state = ConstraintState::default();
         for c in all {
+            self.tx.check_given_up()?;
             match &c.kind {
                 ast::ConstraintKind::Check { .. } => {
                     new.checks.push(self.check(&name, &columns, c, state)?);
@@ -271,7 +279,11 @@ impl<'a> Ddl<'a> {
         let Some(ty) = &c.ty else {
             return self.computed_column(c);
         };
-        if table.columns.iter().any(|o| fold(&o.name) == fold(&c.name)) {
+        if table
+            .columns
+            .iter()
+            .any(|o| crate::program::same(&o.name, &c.name))
+        {
             let args: [&dyn std::fmt::Display; 2] = [&c.name, &table.name];
             return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args)
                 .with_state(3)
@@ -325,7 +337,7 @@ impl<'a> Ddl<'a> {
                     s.parse::<i64>()
                         .map_err(|_| refuse("IDENTITY beyond bigint", c.line))
                 };
-                if !resolved.id.is_integer() || resolved.id == TypeId::Bit {
+                if !may_count(&resolved) {
                     return Err(
                         SqlError::new(&messages::IDENTITY_COLUMN_TYPE, &[&c.name]).at_line(line)
                     );
@@ -343,7 +355,13 @@ impl<'a> Ddl<'a> {
         let of_type = match &alias {
             Some(t) => t.nullable,
             // A timestamp column is NOT NULL unless it says otherwise.
-            None => sysname_id(ty) == 0 && resolved.id != TypeId::RowVersion,
+            None => {
+                let by_default = || {
+                    self.host
+                        .is_none_or(|h| h.null_by_default(&self.db.db.name))
+                };
+                sysname_id(ty) == 0 && resolved.id != TypeId::RowVersion && by_default()
+            }
         };
         let nullable = c.nullable.unwrap_or(identity.is_none() && of_type);
         Ok(NewColumn {
@@ -485,7 +503,11 @@ impl<'a> Ddl<'a> {
         let Some(name) = &stmt.table else {
             return Err(refuse("CREATE INDEX without a table", stmt.line));
         };
-        let table = self.locked_table(name, (&messages::OBJECT_NOT_FOUND, 12))?;
+        let found = self.locked_table(name, (&messages::OBJECT_NOT_FOUND, 12));
+        let table = match found {
+            Err(_) if self.is_view(name)? => return Err(refuse("an index on a view", stmt.line)),
+            found => found?,
+        };
         let (_, existing) = indexes::options_of(&stmt.options, stmt.unique)?;
         let table = match existing {
             true => self.drop_existing(&table, stmt)?,
@@ -504,6 +526,7 @@ impl<'a> Ddl<'a> {
         if used.any(absent) {
             return Err(refuse(ABSENT_IN_INDEX, stmt.line));
         }
+        self.keys_fit(&table, &new)?;
         let threads = self.build_threads(&table, &stmt.options)?;
         self.db
             .catalog

@@ -9,12 +9,16 @@
 //!
 //! Invariants
 //! 1. Hearing an event takes no lock but the one around the queue, which is bounded: an entry without room is counted.
+//!    [test: a_disk_that_takes_nothing_stops_nothing_and_a_flood_is_counted]
 //! 2. A disk that takes no entry stops nothing, and nobody waits for a file to be synced. What could not be opened or
 //!    written is said to the echo, once until it works again.
+//!    [test: a_log_that_cannot_be_opened_or_written_is_said_to_the_echo]
 //! 3. The echo is called under no lock of this room: whoever reads it may take its time.
+//!    [assert: error_log/3]
 //! 4. It never takes more than its files' bound: a full file is followed by a new one (`file`), and an error that repeats is
-//!    counted instead of written (`repeats`).
+//!    counted instead of written (`repeats`). [test: a_full_file_is_followed_by_a_new_one_and_repeats_are_counted]
 //! 5. In a simulation there is no file: worlds of one process must not see each other.
+//!    [assert: error_log/5]
 
 mod deadlock;
 pub(crate) mod entry;
@@ -218,6 +222,10 @@ impl ErrorLog {
                 who: None,
             });
         }
+        debug_assert!(
+            files.is_none() || !duramen_os::sim::is_simulated(),
+            "error_log/5: a simulation writes a log that other worlds read"
+        );
         if let Some(files) = files {
             let mut text = String::new();
             for w in &waiting {
@@ -255,6 +263,12 @@ impl ErrorLog {
 
     fn pass_on(&self, Waiting { entry, who }: &Waiting) {
         let line = entry.line();
+        debug_assert!(
+            !duramen_os::sync::held()
+                .iter()
+                .any(|at| at.file().contains("error_log")),
+            "error_log/3: the echo is called under a lock of the log"
+        );
         if let Some(echo) = &self.echo {
             echo(&line);
         }

@@ -5,7 +5,7 @@ mod people;
 mod server;
 pub(crate) mod session_context;
 
-use duramen_base::{SqlError, SqlResult};
+use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{Decimal, SqlType, Value};
 
 use crate::metadata;
@@ -44,6 +44,11 @@ pub(crate) struct Args<'a>(pub &'a [Value]);
 impl Args<'_> {
     pub fn text(&self, i: usize) -> Option<String> {
         self.0.get(i).and_then(Value::as_text)
+    }
+
+    /// A name: without trailing blanks.
+    pub fn name(&self, i: usize) -> Option<String> {
+        self.text(i).map(|t| t.trim_end_matches(' ').to_owned())
     }
 
     /// The text without trailing blanks, in lower case: names of properties.
@@ -301,8 +306,52 @@ pub fn arguments_of(name: &str) -> (usize, usize) {
 
 pub fn call(session: &Session, name: &str, args: &[Value]) -> SqlResult<Value> {
     match find(name) {
-        Some(f) => (f.run)(session, &Args(args)),
+        Some(f) => {
+            if OF_IDS.contains(&f.name) {
+                args.iter().try_for_each(check_id)?;
+            }
+            (f.run)(session, &Args(args))
+        }
         None => Ok(Value::Null),
+    }
+}
+
+/// Functions whose numbers are ids, ints all of them.
+const OF_IDS: &[&str] = &[
+    "col_length",
+    "col_name",
+    "columnproperty",
+    "database_principal_name",
+    "db_name",
+    "file_name",
+    "filegroup_name",
+    "index_col",
+    "indexproperty",
+    "object_definition",
+    "object_name",
+    "object_schema_name",
+    "objectproperty",
+    "objectpropertyex",
+    "schema_name",
+    "stats_date",
+    "suser_name",
+    "type_name",
+    "user_name",
+];
+
+/// 8115: a number that is no int.
+fn check_id(v: &Value) -> SqlResult<()> {
+    let fits = match v {
+        Value::BigInt(n) => i32::try_from(*n).is_ok(),
+        Value::Decimal(d) => i32::try_from(d.trunc()).is_ok(),
+        _ => true,
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(SqlError::new(
+            &messages::ARITHMETIC_OVERFLOW,
+            &[&"expression", &"int"],
+        )),
     }
 }
 
@@ -334,7 +383,7 @@ fn db_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 fn db_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let id = match args.len() {
         0 => s.instance.database_id(&s.database),
-        _ => args.text(0).and_then(|n| s.instance.database_id(&n)),
+        _ => args.name(0).and_then(|n| s.instance.database_id(&n)),
     };
     Ok(id.map_or(Value::Null, |id| Value::SmallInt(id.0 as i16)))
 }

@@ -18,7 +18,7 @@ use duramen_query::memory::{MemoryTable, MemoryTableDef};
 use duramen_query::{Binder, Cx, Row, dml};
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ModuleKind, StatementKind, TargetKind};
-use duramen_types::{SqlType, Target, Value};
+use duramen_types::{SqlType, Target, TypeId, Value};
 
 use crate::host::HostView;
 use crate::program::{BodyOf, Op, Program};
@@ -129,10 +129,9 @@ impl Session {
             // All statements that call it add to the figures of one program.
             let key = self.module_key(db.db.id, &module);
             let version = self.schema_version(true);
-            match self.shared_program(&key, version) {
-                Some(known) => function.program = known.program,
-                None => self.share_program(&key, &function.callable()),
-            }
+            let known = self.shared_program(&key, version);
+            let known = known.unwrap_or_else(|| self.adopt_program(&key, function.callable()));
+            function.program = known.program;
         }
         Ok(Some(Arc::new(function)))
     }
@@ -151,6 +150,10 @@ pub fn body_function(
             body,
         } => {
             let returns = duramen_query::bind::resolve_type(returns, false)?;
+            if returns.id.is_legacy_lob() || returns.id == TypeId::RowVersion {
+                let args: [&dyn std::fmt::Display; 1] = [&returns.id.name()];
+                return Err(SqlError::new(&messages::RETURN_TYPE_INVALID, &args));
+            }
             (params, body, returns, None)
         }
         ModuleKind::TableFunction {
@@ -233,6 +236,7 @@ impl BodyFunction {
     /// What is kept of it: its program, without what one statement has bound.
     fn callable(&self) -> Callable {
         Callable {
+            bytes: 0,
             program: self.program.clone(),
             parameters: Arc::default(),
             bound: Plans::none(self.program.steps.len()),
@@ -419,7 +423,7 @@ impl FunctionRun<'_> {
             Op::Assign { slot, op, value } => {
                 let variable = &program.variables[*slot];
                 let e = self.expr(at, |b| b.assigned(&variable.name, variable.ty, *op, value))?;
-                let value = self.with_cx(|cx| e.eval(&[], cx))?;
+                let value = self.with_cx(|cx| e.eval_kept(&[], cx))?;
                 self.vars[*slot] = value;
             }
             Op::Return(None) => return Ok(Err(Value::Null)),

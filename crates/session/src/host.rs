@@ -213,6 +213,11 @@ impl HostView<'_> {
         self.session.options.convert_ctx()
     }
 
+    /// Whether a column of the database that says neither NULL nor NOT NULL allows NULL.
+    pub fn null_by_default(&self, database: &str) -> bool {
+        crate::options::null_by_default(self.session, database)
+    }
+
     /// SET ANSI_PADDING.
     pub fn ansi_padding(&self) -> bool {
         self.session.options.ansi_padding
@@ -403,21 +408,40 @@ impl HostView<'_> {
         if crate::run::is_temporary(name) {
             return Ok(self.session.temporary(name)?.map(Source::Table));
         }
-        if let Some(meaning) = self.session.synonym(&self.qualified(name))? {
+        let qualified = &self.qualified(name);
+        // One name means one thing: what is a table is no synonym.
+        let table = self
+            .session
+            .instance
+            .table(&self.context.database, qualified)?;
+        if table.is_none()
+            && let Some(meaning) = self.session.synonym(qualified)?
+        {
             return self.behind(name, &meaning, written);
         }
         if !written {
             self.require(name, Right::Select)?;
         }
-        let name = &self.qualified(name);
-        let found = self.session.instance.table(&self.context.database, name)?;
-        if found.is_some() {
-            return Ok(found);
+        if table.is_some() {
+            return Ok(table);
         }
+        let name = qualified;
         if let Some(view) = self.session.view(name)? {
             return Ok(Some(Source::View(view)));
         }
-        system.map_or(Ok(None), |m| self.module_of_system(m, database.as_deref()))
+        match system {
+            Some(m) => self.module_of_system(m, database.as_deref()),
+            // Of the old ones, which are dbo's too.
+            None if name.name().eq_ignore_ascii_case("syslanguages") => {
+                let asked = !self.of_system;
+                let found = views::view(database.as_deref(), Some("sys"), name.name(), asked);
+                if let Some(v) = &found {
+                    self.declared(v)?;
+                }
+                Ok(found.map(|v| Source::Virtual(v)))
+            }
+            None => Ok(None),
+        }
     }
 
     /// A name with its database, where that is not the session's.
@@ -524,6 +548,15 @@ impl Host for HostView<'_> {
         }))
     }
 
+    fn compatibility_level(&self) -> u8 {
+        let of_session = &self.session.database;
+        match &self.context.database {
+            _ if self.of_system => 160,
+            here if here == of_session => self.session.options.level,
+            here => self.session.instance.databases.language_of(here).0,
+        }
+    }
+
     fn function_type(&self, name: &str) -> Option<SqlType> {
         functions::type_of(name)
     }
@@ -607,12 +640,22 @@ impl Host for HostView<'_> {
     }
 
     fn workspace(&self) -> Arc<Workspace> {
-        self.session.instance.workspace.clone()
+        match &self.session.state.memory {
+            Some(grant) => grant.workspace.clone(),
+            None => self.session.instance.workspace.clone(),
+        }
+    }
+
+    fn keeps_unasked(&self) -> usize {
+        match self.session.instance.workspace.limit() {
+            0 => 0,
+            _ => duramen_query::host::KEPT_UNASKED,
+        }
     }
 
     fn spill_file(&self) -> SqlResult<Box<dyn SpillFile>> {
         let databases = &self.session.instance.databases;
-        crate::spill::create(&databases.engine, &databases.config.data_dir)
+        databases.engine.spill_file()
     }
 
     fn session(&self) -> &dyn Any {
@@ -638,12 +681,19 @@ impl Host for HostView<'_> {
 impl HostView<'_> {
     /// What a column gets that is given no value.
     pub fn bind_parsed_default(&self, parsed: &ast::Expr) -> SqlResult<Expr> {
-        // The one place where NEWSEQUENTIALID may stand, and only by itself.
+        if let Some(next) = self.sequential_id(parsed) {
+            return Ok(next);
+        }
+        Binder::new(self).scalar(parsed)
+    }
+
+    /// NEWSEQUENTIALID by itself: a default is the one place where it may stand.
+    pub fn sequential_id(&self, parsed: &ast::Expr) -> Option<Expr> {
         if let ast::ExprKind::Function(call) = &parsed.kind
             && call.name.name().eq_ignore_ascii_case("newsequentialid")
             && call.args.is_empty()
         {
-            return Ok(Expr {
+            return Some(Expr {
                 kind: Kind::Session {
                     name: "newsequentialid".to_owned(),
                     args: Vec::new(),
@@ -652,6 +702,6 @@ impl HostView<'_> {
                 nullable: false,
             });
         }
-        Binder::new(self).scalar(parsed)
+        None
     }
 }

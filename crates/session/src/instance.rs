@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, SessionId, SqlError, SqlResult, messages};
-use duramen_observe::{Counter, count};
+use duramen_observe::{Counter, CpuMark, count};
 use duramen_os::Env;
+use duramen_os::memory::{Clerk, Tally, out_of_memory};
 use duramen_os::sync::Mutex;
-use duramen_os::time::WallTime;
+use duramen_os::time::{self, WallTime};
 use duramen_query::host::{Parallelism, Source};
 use duramen_query::spill::Workspace;
 use duramen_tsql::ast;
@@ -21,6 +22,7 @@ use crate::app_locks::AppLocks;
 use crate::databases::{Databases, StorageConfig};
 use crate::error_log::{Echo, ErrorLog};
 use crate::host::SystemColumns;
+use crate::load::{Departed, Load};
 use crate::plan_cache::PlanCache;
 use crate::security::Who;
 use crate::session::{LoginRequest, Session};
@@ -33,6 +35,9 @@ use crate::xe::Xe;
 
 /// User sessions start here, as those below belong to the system.
 const FIRST_USER_SESSION: u16 = 51;
+
+/// What a session takes that has done nothing yet: itself, what others see of it, its connection.
+pub(crate) const SESSION_BYTES: u64 = 40 << 10;
 
 /// Where clients connect to, and since when.
 #[derive(Clone, Copy, Debug)]
@@ -73,13 +78,17 @@ pub struct Instance {
     /// Shared apart from the instance: a statement that was let in borrows it.
     pub(crate) admission: Arc<Admission>,
     /// Plans that all sessions share.
-    pub(crate) plans: PlanCache,
+    pub(crate) plans: Arc<PlanCache>,
+    /// Bytes of sessions, beside what each has asked for itself.
+    connections: Tally,
     /// Indexes that plans would have been cheaper with.
     pub(crate) missing_indexes: crate::missing_indexes::MissingIndexes,
     /// The columns of the system's views that are T-SQL texts: bound once, when somebody first asks for them.
     pub(crate) system_columns: SystemColumns,
     /// The memory for rows that operators keep.
     pub(crate) workspace: Arc<Workspace>,
+    /// Who is granted how much of it.
+    pub(crate) grants: Arc<crate::memory_grants::Semaphore>,
     /// sp_configure and RECONFIGURE.
     pub(crate) settings: Settings,
     /// Processors that queries are spread over.
@@ -88,6 +97,10 @@ pub struct Instance {
     pub(crate) sent_from: AtomicUsize,
     /// Where the edge listens, when there is one.
     listener: OnceLock<Listener>,
+    /// How many requests wait for a worker there.
+    work_queue: OnceLock<Box<dyn Fn() -> usize + Send + Sync>>,
+    /// What sessions that have ended had done.
+    pub(crate) departed: Mutex<Departed>,
     /// What SHUTDOWN calls.
     pub(crate) stop: OnceLock<StopServer>,
     /// Event sessions.
@@ -148,6 +161,7 @@ impl Instance {
         let workspace = crate::startup::workspace_bytes(config.storage.memory);
         let (databases, later) = Databases::start(env, config.storage.clone(), Some(notice))?;
         let locks = databases.engine.locks.clone();
+        let memory = &databases.engine.memory.clone();
         let folders = databases.event_folders();
         let xe = Xe::new(
             id,
@@ -155,23 +169,30 @@ impl Instance {
             &databases.open,
             folders,
             &error_log,
+            memory,
         );
         let trace = Arc::new(crate::dbcc::TraceFlags::default());
         error_log.attach(&xe, &trace);
+        let workspace = usize::try_from(workspace).unwrap_or(usize::MAX);
+        let workspace = Workspace::of(memory, workspace);
         let instance = Arc::new(Instance {
             config,
             locks,
             databases,
             sessions: Mutex::new(BTreeMap::new()),
             admission: Arc::new(Admission::new(duramen_os::machine::processors())),
-            plans: PlanCache::default(),
+            plans: PlanCache::new(memory),
+            connections: memory.tally(Clerk::Connections),
             missing_indexes: Default::default(),
             system_columns: SystemColumns::default(),
-            workspace: Workspace::new(usize::try_from(workspace).unwrap_or(usize::MAX)),
+            grants: crate::memory_grants::Semaphore::new(&workspace),
+            workspace,
             settings: Settings::default(),
             processors: AtomicUsize::new(duramen_os::machine::processors()),
             sent_from: AtomicUsize::new(Parallelism::SENT_FROM),
             listener: OnceLock::new(),
+            work_queue: OnceLock::new(),
+            departed: Mutex::default(),
             stop: OnceLock::new(),
             xe,
             error_log,
@@ -214,6 +235,16 @@ impl Instance {
         let _ = self.listener.set(Listener { address, since });
     }
 
+    /// The edge says how many requests wait for a worker, whenever it is asked.
+    pub fn set_work_queue(&self, length: impl Fn() -> usize + Send + Sync + 'static) {
+        let _ = self.work_queue.set(Box::new(length));
+    }
+
+    /// Requests that wait for a worker.
+    pub(crate) fn work_queue(&self) -> usize {
+        self.work_queue.get().map_or(0, |length| length())
+    }
+
     pub(crate) fn listener(&self) -> Option<Listener> {
         self.listener.get().copied()
     }
@@ -233,6 +264,16 @@ impl Instance {
         let closed = self.databases.shutdown();
         self.error_log.flush();
         closed
+    }
+
+    /// Bytes that operators may keep rows in, from now on; with none everything is written to files.
+    pub fn lend_rows(&self, bytes: usize) {
+        self.workspace.set_limit(bytes);
+    }
+
+    /// Bytes that operators may keep rows in.
+    pub fn lends_rows(&self) -> usize {
+        self.workspace.limit()
     }
 
     /// The default trace, while it is enabled.
@@ -280,10 +321,15 @@ impl Instance {
     /// that is not there or not open to it. All have state 1 here, as clients see them.
     pub fn login(self: &Arc<Instance>, request: &LoginRequest) -> SqlResult<Session> {
         let _owned = self.own();
+        let mark = CpuMark::request(time::now());
         let session = self.let_in(request);
         match &session {
-            Ok(session) => session.tell_login(),
+            Ok(session) => {
+                session.activity.note_login(mark.spent(time::now()).cpu);
+                session.tell_login();
+            }
             Err((error, why)) => {
+                crate::exceptions::note_refused(request, error, why.0);
                 self.tell_refused(request, error);
                 self.error_log.login_failed(request, error, why);
             }
@@ -367,6 +413,7 @@ impl Instance {
                 false => language,
             };
         session.options = session.options_at_login();
+        session.follow_database();
         Ok(session)
     }
 
@@ -388,6 +435,11 @@ impl Instance {
                 &[&most, &""],
             ));
         }
+        // What else the process has does not count: a session is small, and may be there to end another.
+        let most = self.databases.engine.memory.most(Clerk::Connections);
+        if !request.admin && self.connections.bytes() + SESSION_BYTES > most {
+            return Err(out_of_memory());
+        }
         let free = (FIRST_USER_SESSION..=32767)
             .map(SessionId)
             .find(|id| !sessions.contains_key(id));
@@ -400,11 +452,18 @@ impl Instance {
             self.xe.instance,
         ));
         sessions.insert(spid, activity.clone());
+        self.connections.add(SESSION_BYTES);
         Ok(activity)
     }
 
-    pub(crate) fn session_ended(&self, spid: SessionId) {
-        self.sessions.lock().remove(&spid);
+    pub(crate) fn session_ended(&self, activity: &Activity) {
+        let mut sessions = self.sessions.lock();
+        if sessions.remove(&activity.spid).is_some() {
+            self.connections.sub(SESSION_BYTES);
+        }
+        let load = Load::of(activity);
+        let admin = activity.login.admin;
+        self.departed.lock().add(activity.spid, admin, &load);
     }
 
     pub(crate) fn sessions(&self) -> Vec<Arc<Activity>> {

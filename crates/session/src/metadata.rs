@@ -281,7 +281,7 @@ fn object_schema_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 fn schema_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let name = match args.0.first() {
         None => Some("dbo".to_owned()),
-        Some(_) => args.text(0),
+        Some(_) => args.name(0),
     };
     let (Some(name), Some((_, snapshot))) = (name, current(s)?) else {
         return Ok(Value::Null);
@@ -303,9 +303,16 @@ pub(crate) fn stored_table(
     s: &Session,
     name: &str,
 ) -> SqlResult<Option<(Arc<OpenDb>, Arc<TableDef>)>> {
-    let parts = parts(name).unwrap_or_default();
-    let db = database(s, parts.get(2).map(String::as_str));
-    Ok(db.zip(table(s, name)?))
+    let mut named = name.to_owned();
+    let of = parts(name).unwrap_or_default();
+    // One of the session's own.
+    if of.len() < 3 && of.first().is_some_and(|p| p.starts_with('#')) {
+        let dots = if of.len() == 1 { ".." } else { "." };
+        named = format!("tempdb{dots}{name}");
+    }
+    let of = parts(&named).unwrap_or_default();
+    let db = database(s, of.get(2).map(String::as_str));
+    Ok(db.zip(table(s, &named)?))
 }
 
 fn table(s: &Session, name: &str) -> SqlResult<Option<Arc<TableDef>>> {

@@ -1,8 +1,12 @@
 //! SET options of a session and their numbers in `@@OPTIONS`.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::fold;
 use duramen_txn::IsolationLevel;
 use duramen_types::{ConvertCtx, DateOrder, Language};
+
+use crate::database_ddl::switch;
+use crate::session::Session;
 
 /// Whether statements are run, or their plans shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +15,13 @@ pub enum Showplan {
     Text,
     All,
     Xml,
+}
+
+/// What the session has set itself, and no language changes any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Explicit {
+    pub datefirst: bool,
+    pub dateformat: bool,
 }
 
 /// A connection's settings, as drivers find them after login.
@@ -24,6 +35,7 @@ pub struct Options {
     pub ansi_padding: bool,
     pub ansi_warnings: bool,
     pub ansi_null_dflt_on: bool,
+    pub ansi_null_dflt_off: bool,
     pub arithabort: bool,
     pub arithignore: bool,
     pub concat_null_yields_null: bool,
@@ -35,6 +47,7 @@ pub struct Options {
     pub rowcount: u64,
     pub textsize: i32,
     pub datefirst: u8,
+    pub explicit: Explicit,
     /// SET DATEFORMAT.
     pub date_order: DateOrder,
     pub language: Language,
@@ -51,6 +64,10 @@ pub struct Options {
     pub noexec: bool,
     /// SET PARSEONLY, which counts when a batch is parsed.
     pub parse_only: bool,
+    /// The compatibility level of the database at hand.
+    pub level: u8,
+    /// SET NUMERIC_ROUNDABORT has been said: the database's option counts no more.
+    pub roundabort_said: bool,
 }
 
 impl Default for Options {
@@ -64,6 +81,7 @@ impl Default for Options {
             ansi_padding: true,
             ansi_warnings: true,
             ansi_null_dflt_on: true,
+            ansi_null_dflt_off: false,
             arithabort: true,
             arithignore: false,
             concat_null_yields_null: true,
@@ -75,6 +93,7 @@ impl Default for Options {
             textsize: 2_147_483_647,
             datefirst: 7,
             date_order: DateOrder::Mdy,
+            explicit: Explicit::default(),
             language: Language::US_ENGLISH,
             deadlock_priority: 0,
             statistics_io: false,
@@ -85,6 +104,8 @@ impl Default for Options {
             fmtonly: false,
             noexec: false,
             parse_only: false,
+            level: 160,
+            roundabort_said: false,
         }
     }
 }
@@ -105,20 +126,33 @@ impl Options {
             "IMPLICIT_TRANSACTIONS" => self.implicit_transactions = on,
             "QUOTED_IDENTIFIER" => self.quoted_identifier = on,
             "ARITHABORT" => self.arithabort = on,
+            // There are no cursors that a commit would close or leave; pymssql says it at every login.
             "CURSOR_CLOSE_ON_COMMIT" => self.cursor_close_on_commit = on,
             "NOEXEC" => self.noexec = on,
             "PARSEONLY" => self.parse_only = on,
-            "ANSI_NULL_DFLT_ON" => self.ansi_null_dflt_on = on,
+            // One of the two at most.
+            "ANSI_NULL_DFLT_ON" => {
+                self.ansi_null_dflt_on = on;
+                self.ansi_null_dflt_off &= !on;
+            }
+            "ANSI_NULL_DFLT_OFF" => {
+                self.ansi_null_dflt_off = on;
+                self.ansi_null_dflt_on &= !on;
+            }
             "ARITHIGNORE" => self.arithignore = on,
             "ANSI_NULLS" => self.ansi_nulls = on,
             "ANSI_WARNINGS" => self.ansi_warnings = on,
             "CONCAT_NULL_YIELDS_NULL" => self.concat_null_yields_null = on,
-            "NUMERIC_ROUNDABORT" => self.numeric_roundabort = on,
+            "NUMERIC_ROUNDABORT" => {
+                self.numeric_roundabort = on;
+                self.roundabort_said = true;
+            }
             // Looked at when columns are defined: what it makes of them is refused there.
             "ANSI_PADDING" => self.ansi_padding = on,
             "ANSI_DEFAULTS" => {
                 self.ansi_nulls = on;
                 self.ansi_null_dflt_on = on;
+                self.ansi_null_dflt_off &= !on;
                 self.ansi_padding = on;
                 self.ansi_warnings = on;
                 self.cursor_close_on_commit = on;
@@ -126,8 +160,7 @@ impl Options {
                 self.quoted_identifier = on;
             }
             // What is off by default and must stay off.
-            "ANSI_NULL_DFLT_OFF" | "FORCEPLAN" | "NO_BROWSETABLE" | "REMOTE_PROC_TRANSACTIONS"
-                if !on => {}
+            "FORCEPLAN" | "NO_BROWSETABLE" | "REMOTE_PROC_TRANSACTIONS" if !on => {}
             _ => return refused(),
         }
         Ok(())
@@ -152,7 +185,7 @@ impl Options {
             cuts_strings: !self.ansi_warnings,
             null_is_empty: !self.concat_null_yields_null,
             roundabort: self.numeric_roundabort,
-            ..ConvertCtx::default()
+            level: self.level,
         }
     }
 
@@ -164,14 +197,18 @@ impl Options {
         }
     }
 
-    /// SET LANGUAGE: its DATEFORMAT and DATEFIRST come with it. False for a name that is no language (2745).
+    /// SET LANGUAGE: its DATEFORMAT and DATEFIRST come with it, unless the session has set its own. False for a name that is no language (2745).
     pub fn set_language(&mut self, name: &str) -> bool {
         let Some(language) = Language::from_name(name.trim_end()) else {
             return false;
         };
         self.language = language;
-        self.date_order = language.data().order;
-        self.datefirst = language.data().datefirst;
+        if !self.explicit.dateformat {
+            self.date_order = language.data().order;
+        }
+        if !self.explicit.datefirst {
+            self.datefirst = language.data().datefirst;
+        }
         true
     }
 
@@ -220,9 +257,25 @@ impl Options {
             | bit(self.quoted_identifier, 256)
             | bit(self.nocount, 512)
             | bit(self.ansi_null_dflt_on, 1024)
+            | bit(self.ansi_null_dflt_off, 2048)
             | bit(self.concat_null_yields_null, 4096)
             | bit(self.numeric_roundabort, 8192)
             | bit(self.xact_abort, 16384)
+    }
+}
+
+/// Whether a column that says neither NULL nor NOT NULL allows NULL: by ANSI_NULL_DFLT_ON and _OFF, and where both are OFF
+/// by the database's ANSI_NULL_DEFAULT.
+pub(crate) fn null_by_default(session: &Session, database: &str) -> bool {
+    let options = &session.options;
+    match (options.ansi_null_dflt_on, options.ansi_null_dflt_off) {
+        (true, _) => true,
+        (_, true) => false,
+        _ => {
+            let all = session.instance.databases.listed();
+            let meant = all.iter().find(|(e, _)| fold(&e.name) == fold(database));
+            meant.is_some_and(|(e, _)| switch(e.options, "ANSI_NULL_DEFAULT") == Some(true))
+        }
     }
 }
 

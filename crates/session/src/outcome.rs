@@ -24,24 +24,31 @@ const SCOPE: &[i32] = &[
     207, 208, 209, 306, 1752, 4104, 4121, 102, 105, 156, 137, 1087, 195, 174,
 ];
 
+/// Memory that is not there: the batch stops, as the next statement would hardly fare better. *Assumed*: the documentation
+/// gives their severity, 17, and no more.
+const MEMORY: &[i32] = &[701, 802, 8645, 8657];
+
 /// Conversion errors, deadlocks, failed DDL: the batch stops and the transaction is gone.
 const ABORTS: &[i32] = &[
     235, 241, 242, 244, 245, 248, 293, 295, 8114, 8169, 9819, 1205, 3609, 3616, 3951, 3952, 3956,
     3957, 3958, 3960, 3961, 217, 3623, 2714, 1505, 1750, 1765, 1768, 1778, 1946, 3723, 3726, 3727,
-    3728, 3729, 3732, 4708, 4712, 4901, 4920, 219, 911, 8106, 8107, 556, 1105, 9002, 3930,
+    3728, 3729, 3732, 4708, 4712, 4901, 4920, 219, 911, 8106, 8107, 556, 1105, 9002, 3915, 3916,
+    3930,
 ];
 
 /// XACT_ABORT has no say over these.
 const IGNORES_XACT_ABORT: &[i32] = &[50000, 3701, 2787, 266, 3902, 3903];
 
 /// Write errors that are followed by 3621, `The statement has been terminated.`
-const TERMINATED: &[i32] = &[515, 547, 2601, 2627, 8152, 2628, 220, 8115, 8134, 1222];
+const TERMINATED: &[i32] = &[
+    515, 547, 2601, 2627, 8152, 2628, 220, 7119, 8115, 8134, 1222,
+];
 
 pub fn reach(error: &SqlError, xact_abort: bool) -> Reach {
     if error.severity >= 20 {
         return Reach::Connection;
     }
-    let natural = if SCOPE.contains(&error.number) {
+    let natural = if SCOPE.contains(&error.number) || MEMORY.contains(&error.number) {
         Reach::Batch
     } else if ABORTS.contains(&error.number) {
         Reach::BatchAndTransaction
@@ -66,7 +73,12 @@ pub fn catchable(error: &SqlError, from_inside: bool) -> bool {
 }
 
 /// Gives an error to the client, and to whoever listens to `error_reported`.
+///
+/// What was given up has no number, and nothing is said of it.
 pub fn report(sink: &mut dyn ResultSink, error: &SqlError) {
+    if error.number == 0 && error.severity > 10 {
+        return;
+    }
     for first in &error.earlier {
         tell(first);
         sink.error(first);
@@ -93,6 +105,7 @@ pub fn tell(error: &SqlError) {
         _ => Counter::ErrorsKillConnection,
     };
     count(counter, 1);
+    crate::exceptions::note(error);
 }
 
 #[cfg(test)]
@@ -113,6 +126,9 @@ mod tests {
         assert!(catchable(&name, true));
         let conversion = SqlError::new(&messages::CONVERSION_FAILED, &[]);
         assert_eq!(reach(&conversion, false), Reach::BatchAndTransaction);
+        let memory = SqlError::new(&messages::OUT_OF_MEMORY, &[&"default"]);
+        assert_eq!(reach(&memory, false), Reach::Batch);
+        assert!(catchable(&memory, false));
         let commit = SqlError::new(&messages::COMMIT_WITHOUT_BEGIN, &[]);
         assert_eq!(reach(&commit, true), Reach::Statement);
     }

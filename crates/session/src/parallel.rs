@@ -62,6 +62,7 @@ impl Instance {
 /// What helpers share.
 pub(crate) struct Helpers {
     context: Context,
+    workspace: Arc<Workspace>,
     cancel: CancelToken,
     now: (u64, i16),
     collation: CollationId,
@@ -78,6 +79,7 @@ impl Helpers {
     pub fn new(context: &Context, cancel: &CancelToken, host: &dyn Host) -> Helpers {
         Helpers {
             context: context.clone(),
+            workspace: host.workspace(),
             cancel: cancel.clone(),
             now: host.now(),
             collation: host.collation(),
@@ -180,11 +182,11 @@ impl Host for Helper<'_> {
         self.of.cancel.is_set() || self.stop.load(Ordering::Relaxed)
     }
     fn workspace(&self) -> Arc<Workspace> {
-        self.of.context.instance.workspace.clone()
+        self.of.workspace.clone()
     }
     fn spill_file(&self) -> SqlResult<Box<dyn SpillFile>> {
         let databases = &self.of.context.instance.databases;
-        crate::spill::create(&databases.engine, &databases.config.data_dir)
+        databases.engine.spill_file()
     }
     fn bind_default(&self, _: &str) -> SqlResult<Expr> {
         nobody()

@@ -265,6 +265,10 @@ impl Compiler<'_> {
                             .at_line(line));
                         }
                         let ty = match resolve_type(ty, false) {
+                            Ok(ty) if ty.id.is_legacy_lob() => {
+                                let error = SqlError::new(&messages::VARIABLE_OF_OLD_LOB, &[]);
+                                return Err(error.at_line(line));
+                            }
                             Ok(ty) => ty,
                             Err(e) => {
                                 let e = e.at_line(line);
@@ -560,11 +564,8 @@ pub fn find_variable(variables: &[Variable], name: &str) -> Option<usize> {
     variables.iter().position(|v| same(&v.name, name))
 }
 
-/// Names of variables compare without case.
-pub fn same(a: &str, b: &str) -> bool {
-    a.eq_ignore_ascii_case(b)
-        || !(a.is_ascii() && b.is_ascii()) && a.to_lowercase() == b.to_lowercase()
-}
+/// Names of variables compare without case, as all names do.
+pub use duramen_catalog::same_name as same;
 
 /// Whether a text may name temporary tables, or tempdb. More than that does no harm.
 fn names_temporary(text: &str) -> bool {

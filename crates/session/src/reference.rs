@@ -3,6 +3,7 @@
 use duramen_catalog::ObjectKind;
 use duramen_types::SqlType;
 
+pub use crate::compatibility::{DIFFERENCES, Difference, Followed};
 use crate::security::{Needs, Right, statements};
 use crate::{coded, dbcc, resource, views};
 

@@ -10,6 +10,7 @@ use duramen_tsql::ast::{
 };
 
 use crate::options::Options;
+use crate::run::is_all;
 use crate::run::{is_remote, is_temporary};
 use crate::security::Right;
 
@@ -135,7 +136,13 @@ fn call(exec: &ast::ExecStmt) -> SqlResult<()> {
 }
 
 fn module(stmt: &ast::CreateModule) -> SqlResult<()> {
-    let known = ["RECOMPILE", "SCHEMABINDING"];
+    // The last two say what is so anyway.
+    let known = [
+        "RECOMPILE",
+        "SCHEMABINDING",
+        "EXECUTE AS CALLER",
+        "CALLED ON NULL INPUT",
+    ];
     let unknown = stmt.options.iter().find(|o| !known.contains(&o.as_str()));
     let what = match (&stmt.kind, unknown) {
         (_, Some(option)) => format!("WITH {option} of a module"),
@@ -172,7 +179,9 @@ fn permission(stmt: &ast::PermissionStmt) -> SqlResult<()> {
     if stmt.grant_option {
         return refuse("WITH GRANT OPTION and GRANT OPTION FOR");
     }
-    let unknown = |name: &&String| Right::named(name).is_none();
+    let alone = stmt.permissions.len() == 1;
+    let known = |name: &String| Right::named(name).is_some() || alone && is_all(name);
+    let unknown = |name: &&String| !known(name);
     if let Some(name) = stmt.permissions.iter().find(unknown) {
         return refuse(&format!("the permission {name}"));
     }

@@ -6,11 +6,12 @@
 //!
 //! Invariants:
 //! 1. A module's name is written on its first line, `CREATE VIEW schema.name AS` or `CREATE PROCEDURE schema.name`; the line
-//!    before says what it needs of its caller, `-- needs: ` and one of [`NEEDS`].
-//! 2. Its id is made of its name, so that it stays when others come or go.
+//!    before says what it needs of its caller, `-- needs: ` and one of [`NEEDS`]. [test: every_text_is_a_module_of_its_own]
+//! 2. Its id is made of its name, so that it stays when others come or go. [test: every_text_is_a_module_of_its_own]
 //! 3. A procedure of this room goes before one of a user with the same name; `sp_` procedures of master come after.
+//!    [test: names_answer_where_they_once_were]
 //! 4. `DB_NAME()` in a view is the database whose view it is, `other.INFORMATION_SCHEMA.TABLES` included; no other
-//!    function in a view may depend on the current database.
+//!    function in a view may depend on the current database. [test: views_ask_for_no_database_but_their_own]
 
 use std::sync::{Arc, OnceLock};
 

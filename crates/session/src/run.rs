@@ -5,6 +5,7 @@ mod audit;
 mod backup;
 mod bind;
 mod bulk;
+mod callable;
 mod checked;
 mod compiled;
 mod dbcc;
@@ -51,6 +52,8 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
+use duramen_observe::Counter;
+use duramen_os::memory::{Account, Clerk};
 use duramen_os::stack;
 use duramen_query::dml;
 use duramen_query::memory::MemoryTable;
@@ -60,10 +63,12 @@ use duramen_types::{SqlType, Value};
 pub(crate) use self::bind::{Bound, Plans};
 pub(crate) use self::bulk::Announced;
 pub use self::bulk::BulkSource;
+pub(crate) use self::callable::callable;
 use self::checked::Early;
 pub(crate) use self::describe::{description as describe_column, result_columns};
 use self::done::command;
-pub(crate) use self::exec::{Called, Given, callable, is_remote};
+pub(crate) use self::exec::{Called, Given, is_remote};
+pub(crate) use self::grants::is_all;
 pub(crate) use self::query::meta as column_meta;
 pub(crate) use self::query::{REBINDS, into};
 pub(crate) use self::schemabound::is_schema_bound;
@@ -105,6 +110,11 @@ pub struct Place {
     pub caught_outside: bool,
 }
 
+/// Variables that hold less are not counted.
+const LARGE_VALUES: usize = 32 << 10;
+/// A single one of less is not worth a look at the others: its statement takes as much.
+const SMALL_VALUE: usize = 512;
+
 pub struct Run<'r> {
     session: &'r mut Session,
     program: &'r Arc<Program>,
@@ -142,9 +152,33 @@ pub struct Run<'r> {
     profile: Option<Arc<duramen_query::profile::Profile>>,
     /// A step has been bound.
     rebound: bool,
+    /// The rows sent so far of a result that has its heading and not its end.
+    heading: Option<u64>,
+    /// What large values of variables take.
+    values: Option<Account>,
+    /// A bulk load whose rows triggers are to see when all have come.
+    loaded: Option<bulk::Loaded>,
 }
 
 impl<'r> Run<'r> {
+    /// Tells of what the variables hold, when that is much.
+    fn count_values(&mut self) {
+        let bytes: usize = self.vars.iter().map(Value::heap_bytes).sum();
+        if bytes >= LARGE_VALUES || self.values.is_some() {
+            self.count_large(bytes as u64);
+        }
+    }
+
+    /// They are there already: whoever makes the next large one is asked whether there is room for it.
+    #[cold]
+    fn count_large(&mut self, bytes: u64) {
+        let memory = &self.session.instance.databases.engine.memory;
+        let account = self
+            .values
+            .get_or_insert_with(|| memory.account(Clerk::Values));
+        account.set(bytes);
+    }
+
     pub fn new(
         session: &'r mut Session,
         program: &'r Arc<Program>,
@@ -160,7 +194,7 @@ impl<'r> Run<'r> {
             bound: Plans::none(program.steps.len()),
             early: Early::default(),
             unbound: false,
-            tables: tables_of(program),
+            tables: made_tables(program),
             tries: Vec::new(),
             worst: 0,
             set_error: 0,
@@ -173,7 +207,10 @@ impl<'r> Run<'r> {
             line: 0,
             clock: None,
             profile: None,
+            values: None,
+            loaded: None,
             rebound: false,
+            heading: None,
         }
     }
 
@@ -216,6 +253,7 @@ impl<'r> Run<'r> {
                 break Ended::Done(None);
             }
             if self.cancel.is_set() {
+                self.session.state.given_up = true;
                 break Ended::Stopped;
             }
             self.line = self.program.steps[at].line as i32;
@@ -286,7 +324,11 @@ impl<'r> Run<'r> {
                 slot, op, value, ..
             } => {
                 let value = self.assigned(at, *slot, *op, value)?;
+                let large = value.heap_bytes() >= SMALL_VALUE || self.values.is_some();
                 self.vars[*slot] = value;
+                if large {
+                    self.count_values();
+                }
                 let state = &mut self.session.state;
                 (state.error, state.rowcount) = (0, 1);
                 Ok(Next::Step)
@@ -408,6 +450,7 @@ impl<'r> Run<'r> {
             StatementKind::BeginTran { name, mark, .. } => {
                 let name = self.transaction_name(name.as_ref())?;
                 let name = name.as_deref().unwrap_or("");
+                self.begin_implicitly()?;
                 self.session.begin_transaction(name, self.sink)?;
                 if let Some(description) = mark
                     && let Some(t) = &self.session.transaction
@@ -669,7 +712,8 @@ impl<'r> Run<'r> {
                 let slot = crate::program::find_variable(&self.program.variables, v);
                 let slot =
                     slot.ok_or_else(|| SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[v]))?;
-                Ok(self.vars[slot].as_text())
+                let text = self.vars[slot].as_text();
+                Ok(text.map(|t| t.chars().take(ast::TranName::MAX).collect()))
             }
         }
     }
@@ -711,6 +755,15 @@ fn counts_rows(kind: &StatementKind) -> bool {
 }
 
 /// A run's own table variables.
+/// The same for a run, which counts them.
+pub(crate) fn made_tables(program: &Program) -> Vec<Arc<MemoryTable>> {
+    let tables = tables_of(program);
+    if !tables.is_empty() {
+        duramen_observe::count(Counter::TempTablesCreated, tables.len() as u64);
+    }
+    tables
+}
+
 pub(crate) fn tables_of(program: &Program) -> Vec<Arc<MemoryTable>> {
     let defs = program.tables.iter();
     defs.map(|d| Arc::new(MemoryTable::new(d.clone())))

@@ -1,12 +1,14 @@
 //! One session: its settings, its transaction, what it tells about itself.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::{SessionId, SqlError, SqlResult, messages};
-use duramen_observe::{Counter, SessionWaits, count};
-use duramen_os::stack;
+use duramen_observe::{Counter, SessionWaits, Traffic, count};
+use duramen_os::memory::{Account, Clerk};
+use duramen_os::{stack, thread};
 use duramen_txn::gate::SessionDeps;
 use duramen_txn::{LockOwner, Transaction, TxnKind};
 
@@ -18,6 +20,7 @@ use crate::programs::ProgramCache;
 use crate::run::{Announced, Run, Stopwatch, TemporaryTable, telling};
 use crate::security::{Right, Who};
 use crate::sink::{Done, EnvChange, ResultSink};
+use crate::statement_stats::Standing;
 
 /// Set by whoever wants the running request to end: an attention, a lost client, KILL.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +55,10 @@ pub struct LoginRequest {
     pub encrypted: bool,
     /// Came to the port of the dedicated administrator connection.
     pub admin: bool,
+    /// What the client calls the library that it speaks by; empty where it does not say.
+    pub library: String,
+    /// Packets of the connection; none are counted where there is none.
+    pub traffic: Arc<Traffic>,
 }
 
 pub struct Session {
@@ -73,6 +80,10 @@ pub struct Session {
     pub(crate) around: Option<Arc<Surroundings>>,
     /// What others see of this session.
     pub(crate) activity: Arc<Activity>,
+    /// The state of the databases' options that the session's own follow.
+    pub(crate) followed: u64,
+    /// What it keeps for itself between requests.
+    memory: Account,
 }
 
 /// What the globals show of the last statement.
@@ -84,6 +95,8 @@ pub(crate) struct State {
     pub caught: Vec<SqlError>,
     /// INSERT ... EXECUTE runs: `@@TRANCOUNT` when it began.
     pub insert_exec: Option<u32>,
+    /// The transaction that IMPLICIT_TRANSACTIONS has begun last.
+    pub implicit: Option<u64>,
     /// How many procedures and strings are running within each other: `@@NESTLEVEL`.
     pub nesting: u32,
     /// The last identity value made in the running scope: SCOPE_IDENTITY().
@@ -112,6 +125,10 @@ pub(crate) struct State {
     pub chain: Vec<Option<String>>,
     /// The session was reset before the request at hand, and kept its transaction or not.
     pub reset_by: Option<bool>,
+    /// An attention has cut the running request short.
+    pub given_up: bool,
+    /// What the running statement was granted of the memory for rows; those within it use the same.
+    pub memory: Option<crate::memory_grants::MemoryGrant>,
     /// Where RAND stands.
     pub random: crate::random::Sequence,
 }
@@ -125,6 +142,7 @@ impl Session {
     ) -> SqlResult<Session> {
         let id = instance.database_id(&login.database);
         let deps = instance.databases.gate.session_deps();
+        let memory = instance.databases.engine.memory.account(Clerk::Connections);
         let session = Session {
             instance,
             spid: activity.spid,
@@ -139,6 +157,8 @@ impl Session {
             transaction: None,
             deps,
             around: None,
+            followed: 0,
+            memory,
         };
         if let Some(id) = id {
             session.take_seat(id)?;
@@ -153,6 +173,12 @@ impl Session {
 
     pub fn database(&self) -> &str {
         &self.database
+    }
+
+    /// Called when a request's token has been set: what waits for a lock looks at it at once.
+    pub fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
+        let (locks, owner) = (self.instance.locks.clone(), self.owner.clone());
+        Box::new(move || locks.wake(&owner))
     }
 
     /// Others may be waiting for what this session has: its next request must find a thread.
@@ -209,22 +235,35 @@ impl Session {
         work: impl FnOnce(&mut Session, &mut dyn ResultSink) -> T,
     ) -> Option<T> {
         self.state.bulk = None;
-        if self.activity.begin(cancel) {
+        self.state.given_up = false;
+        if let Some(mark) = self.activity.begin(cancel) {
             duramen_catalog::doubt::clear();
+            duramen_os::heap::mark();
             let _working = crate::origin::work_for(&self.activity);
             let _attached = duramen_observe::attach(&self.activity.waits, 0);
             self.owner.clear_cancel();
             self.owner.set_attention(cancel.0.clone());
-            let _listening = duramen_os::thread::listen_to(cancel.0.clone());
+            let _listening = thread::listen_to(cancel.0.clone());
+            let _telling = thread::tell_undoing(self.activity.undoes());
             // A login that cannot be read any more goes on with what it had.
             let _ = self.recognise();
             let result = stack::deep(|| work(self, sink));
+            duramen_types::xquery::forget_large();
             self.state.reset_by = None;
             let (rows, open) = (self.state.rowcount, self.transaction.clone());
-            if self.activity.end(open.as_ref(), rows, &self.options) {
+            if self.activity.end(&mark, open.as_ref(), rows, &self.options) {
                 if cancel.is_set() {
                     self.tell_attention();
+                    // It is no error that a TRY could catch; the transaction goes all the same.
+                    if self.state.given_up
+                        && self.options.xact_abort
+                        && self.transaction.is_some()
+                        && let Err(e) = self.rollback_told(sink)
+                    {
+                        sink.error(&e);
+                    }
                 }
+                self.note_memory();
                 self.instance.xe.settle();
                 self.write_suspects();
                 return Some(result);
@@ -244,6 +283,16 @@ impl Session {
             ..Done::default()
         });
         None
+    }
+
+    /// What the session keeps is told when it has changed.
+    fn note_memory(&mut self) {
+        let context = self.state.context.bytes() as u64;
+        if context != self.memory.held() {
+            self.memory.set(context);
+        }
+        self.activity
+            .note_memory(context + self.state.programs.bytes());
     }
 
     pub(crate) fn run_batch(
@@ -270,9 +319,14 @@ impl Session {
                 let program = batch.program.clone();
                 self.activity.note_program(&program);
                 let bound = std::mem::take(&mut batch.bound);
+                let before = duramen_os::heap::of_thread();
                 let (bound, rebound) = Run::new(self, &program, sink, cancel).batch(bound);
                 batch.bound = bound;
-                if batch.fresh || rebound {
+                if rebound {
+                    batch.grew(before);
+                }
+                let gone = program.stats.standing() == Standing::Gone;
+                if batch.fresh || rebound || gone {
                     self.share_program(&key, &batch);
                 }
             }
@@ -303,6 +357,10 @@ impl Session {
         }
         self.give_back_app_locks();
         self.drop_temporaries(0);
+        debug_assert!(
+            keep_transaction || self.transaction.is_none(),
+            "a session is reset and its transaction goes on"
+        );
         self.options = self.options_at_login();
         self.state = State {
             reset_by: Some(keep_transaction),
@@ -311,12 +369,25 @@ impl Session {
         self.activity.note_context_info(None);
         let home = self.instance.default_database(&self.login.database);
         self.move_to(home)?;
+        self.follow_database();
         self.activity.waits.clear();
         Ok(())
     }
 
+    /// What the current database decides for a session that has not said otherwise.
+    pub(crate) fn follow_database(&mut self) {
+        self.followed = self.instance.databases.generation();
+        let (level, bits) = self.instance.databases.language_of(&self.database);
+        self.options.level = level;
+        if !self.options.roundabort_said {
+            let on = crate::database_ddl::switch(bits, "NUMERIC_ROUNDABORT");
+            self.options.numeric_roundabort = on == Some(true);
+        }
+    }
+
     /// Another database becomes the current one: a seat there first, then the old one is left.
     fn move_to(&mut self, database: String) -> SqlResult<Arc<str>> {
+        debug_assert!(!database.is_empty(), "a session is in a database");
         let new = self.instance.database_id(&database);
         let old = self.instance.database_id(&self.database);
         if new != old {
@@ -329,6 +400,11 @@ impl Session {
             }
         }
         Ok(std::mem::replace(&mut self.database, database.into()))
+    }
+
+    /// The number by which clients know the open transaction.
+    pub fn open_transaction(&self) -> Option<u64> {
+        self.transaction.as_ref().map(|t| t.id)
     }
 
     pub(crate) fn in_transaction(&self) -> bool {
@@ -345,6 +421,10 @@ impl Session {
         name: &str,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        debug_assert!(
+            self.transaction.as_ref().is_none_or(|t| t.nesting() > 0),
+            "a session keeps a transaction that has ended"
+        );
         match &self.transaction {
             Some(t) if t.is_doomed() => Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[])),
             Some(t) => {
@@ -353,12 +433,13 @@ impl Session {
                 Ok(())
             }
             None => {
-                let name = if name.is_empty() {
-                    "user_transaction"
-                } else {
-                    name
+                let name = match name {
+                    "" => Cow::Borrowed("user_transaction"),
+                    _ => Cow::Owned(name.to_owned()),
                 };
                 let t = self.new_transaction(TxnKind::Explicit, name);
+                debug_assert!(t.nesting() == 1, "a transaction begins with @@TRANCOUNT 1");
+                debug_assert!(!t.is_doomed(), "a transaction begins doomed");
                 sink.env_change(&EnvChange::BeginTran { descriptor: t.id });
                 self.activity.note_transaction(Some(&t));
                 self.transaction = Some(t);
@@ -367,9 +448,13 @@ impl Session {
         }
     }
 
-    pub(crate) fn new_transaction(&self, kind: TxnKind, name: &str) -> Arc<Transaction> {
-        let t = Transaction::new(&self.owner, kind, name, self.options.isolation)
-            .with_sid(&self.who.sid);
+    pub(crate) fn new_transaction(
+        &self,
+        kind: TxnKind,
+        name: impl Into<Cow<'static, str>>,
+    ) -> Arc<Transaction> {
+        let sid = Some(&self.who.sid);
+        let t = Transaction::of(&self.owner, kind, name, self.options.isolation, sid);
         t.set_lock_timeout(self.options.lock_timeout);
         Arc::new(t)
     }
@@ -392,9 +477,18 @@ impl Session {
             self.activity.note_transaction(Some(&t));
             return Ok(());
         }
+        debug_assert!(t.nesting() == 0, "an inner COMMIT ends nothing");
         self.transaction = None;
         self.activity.note_transaction(None);
         self.finish(&t, delayed)?;
+        debug_assert!(
+            !t.has_written(),
+            "a transaction has committed and has parts"
+        );
+        debug_assert!(
+            self.owner.draft(true) == 0,
+            "a transaction has committed and its definitions have not"
+        );
         sink.env_change(&EnvChange::CommitTran { descriptor: t.id });
         Ok(())
     }
@@ -406,6 +500,10 @@ impl Session {
         }
         match self.instance.commit(t, delayed) {
             Ok(lsns) => {
+                debug_assert!(
+                    lsns.parts.iter().all(|(_, lsn)| !lsn.is_null()),
+                    "a commit without a place in its log"
+                );
                 if lsns.durability == duramen_txn::Durability::Full {
                     for (db, lsn) in &lsns.parts {
                         self.deps.note_commit(*db, *lsn);
@@ -444,11 +542,31 @@ impl Session {
             if t.is_doomed() {
                 return Err(SqlError::new(&messages::TRANSACTION_DOOMED_SAVEPOINT, &[]));
             }
-            return self.instance.rollback(&t, Some(&point));
+            let nesting = t.nesting();
+            let result = self.instance.rollback(&t, Some(&point));
+            debug_assert!(
+                t.nesting() == nesting,
+                "a rollback to a savepoint changes @@TRANCOUNT"
+            );
+            debug_assert!(
+                self.transaction
+                    .as_ref()
+                    .is_none_or(|own| Arc::ptr_eq(own, &t)),
+                "a rollback to a savepoint brings another transaction"
+            );
+            return result;
         }
         self.transaction = None;
         self.activity.note_transaction(None);
         self.instance.rollback(&t, None)?;
+        debug_assert!(
+            !t.has_written(),
+            "a transaction was rolled back and has parts"
+        );
+        debug_assert!(
+            self.owner.draft(true) == 0,
+            "a transaction was rolled back and its definitions were not"
+        );
         sink.env_change(&EnvChange::RollbackTran { descriptor: t.id });
         Ok(())
     }
@@ -478,7 +596,12 @@ impl Session {
         if name.chars().count() > 32 {
             return Err(SqlError::new(&messages::SAVEPOINT_NAME_TOO_LONG, &[&name]));
         }
-        duramen_txn::txlog::save(t, name, self.instance.locks.mark(&self.owner))
+        duramen_txn::txlog::save(t, name, self.instance.locks.mark(&self.owner))?;
+        debug_assert!(
+            t.savepoint(name).is_some_and(|p| p.number() == t.points()),
+            "a savepoint is not the last point of its transaction"
+        );
+        Ok(())
     }
 
     /// USE: changes the database and says so (5701).
@@ -499,12 +622,20 @@ impl Session {
             self.may_enter(&db)?;
         }
         let old = self.move_to(found.clone())?;
+        self.follow_database();
         sink.env_change(&EnvChange::Database {
             old: old.to_string(),
             new: found.clone(),
         });
         sink.info(&SqlError::new(&messages::CHANGED_DATABASE, &[&found]).at_line(line));
         Ok(())
+    }
+}
+
+impl Session {
+    fn is_granted_memory(&self) -> bool {
+        let (_, granted) = self.instance.grants.all();
+        granted.iter().any(|g| g.session == self.spid)
     }
 }
 
@@ -523,12 +654,25 @@ impl Drop for Session {
             return;
         }
         // A failed rollback keeps its locks; recovery will finish it.
-        if let Err(e) = self.rollback_all() {
-            crate::outcome::tell(&e);
+        let undone = self.rollback_all();
+        if let Err(e) = &undone {
+            crate::outcome::tell(e);
         }
+        debug_assert!(
+            self.transaction.is_none(),
+            "a session ends and its transaction does not"
+        );
         self.drop_temporaries(0);
         self.instance.locks.release_session(&self.owner);
         self.instance.app_locks.forget(self.owner.id());
-        self.instance.session_ended(self.spid);
+        debug_assert!(
+            self.owner.waiting_for().is_none(),
+            "a session ends and waits for a lock"
+        );
+        debug_assert!(
+            std::thread::panicking() || !self.is_granted_memory(),
+            "a session ends and has memory that it was granted"
+        );
+        self.instance.session_ended(&self.activity);
     }
 }

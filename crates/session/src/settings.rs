@@ -207,9 +207,8 @@ impl Instance {
             .unwrap_or(u64::MAX)
             .saturating_mul(1 << 20);
         let memory = asked.min(self.databases.config.memory);
-        self.locks.set_memory_limit(memory);
+        engine.set_memory_limit(memory);
         let rows = crate::startup::workspace_bytes(memory);
-        engine.set_memory_limit(memory - rows);
         self.workspace
             .set_limit(usize::try_from(rows).unwrap_or(usize::MAX));
     }

@@ -20,7 +20,7 @@ use duramen_os::{Env, IoError, OpenOptions, thread};
 use duramen_storage::format::version::{refuse_newer, too_new, version_of_file};
 use duramen_storage::{
     CreateDatabase, DOUBLEWRITE_VERSION, Database, Engine, EngineConfig, Notice,
-    doublewrite_version,
+    doublewrite_version, remove_old_spills,
 };
 use duramen_txn::gate::GateHub;
 use duramen_wal::Growth;
@@ -47,7 +47,7 @@ type Opened = SqlResult<(Arc<Database>, Arc<CatalogDb>)>;
 type OpenedMaster = (Arc<Database>, Arc<CatalogDb>, Vec<DatabaseEntry>);
 type Job = Box<dyn FnOnce() -> Opened + Send>;
 
-/// The part of the memory that operators may keep rows in; pages have the rest.
+/// The part of the memory that operators may keep rows in; what they do not have pages have.
 pub(crate) fn workspace_bytes(memory: u64) -> u64 {
     memory / 4
 }
@@ -135,9 +135,9 @@ impl Databases {
                 remove_files(env, &dir, name)?;
             }
         }
-        crate::spill::remove_old(env, &dir)?;
+        remove_old_spills(env, &dir)?;
         let engine_config = EngineConfig {
-            memory: config.memory - workspace_bytes(config.memory),
+            memory: config.memory,
             doublewrite_path: dir.join(DOUBLEWRITE),
         };
         let engine = Engine::new(env, &engine_config)?;
@@ -325,7 +325,8 @@ impl Databases {
         let mut master_entry = entry;
         let mut jobs = vec![self.build_job(tempdb)];
         let mut entries = vec![tempdb_entry];
-        let mut unfinished = Vec::new();
+        let (mut unfinished, mut emergencies) = (Vec::new(), Vec::new());
+        let mut swapped = Vec::new();
         let mut later = Vec::new();
         for mut entry in listed {
             let bits = entry.options;
@@ -338,30 +339,28 @@ impl Databases {
                 .for_each(|f| self.delete_file(&f.path));
             entry.files.retain(begun);
             entry.files.iter_mut().for_each(|f| f.adding = false);
+            if bits & option::SWAPPING != 0 {
+                if let Err(e) = self.swap_files(&entry) {
+                    self.put_pending(entry, e);
+                    continue;
+                }
+                entry.options &= !option::SWAPPING;
+                swapped.push(entry.clone());
+            }
             match entry.id {
                 DbId::MASTER => master_entry = entry,
                 DbId::TEMPDB => {}
                 _ if bits & (option::CREATING | option::DROPPING) != 0 => unfinished.push(entry),
-                _ if bits & option::RESTORING != 0 => {
-                    if bits & option::SWAPPING != 0 {
-                        self.swap_files(&entry)?;
-                        entry.options &= !option::SWAPPING;
-                    }
-                    self.set_restoring(entry);
-                }
+                _ if bits & option::RESTORING != 0 => self.set_restoring(entry),
                 _ if bits & option::OFFLINE != 0 => self.set_offline(entry),
+                _ if bits & option::EMERGENCY != 0 => emergencies.push(entry),
+                id if id.0 > DbId::MSDB.0 => {
+                    self.set_recovering(entry.clone());
+                    later.push(entry);
+                }
                 _ => {
-                    if bits & option::SWAPPING != 0 {
-                        self.swap_files(&entry)?;
-                        entry.options &= !option::SWAPPING;
-                    }
-                    if entry.id.0 > DbId::MSDB.0 {
-                        self.set_recovering(entry.clone());
-                        later.push(entry);
-                    } else {
-                        jobs.push(self.open_job(&entry));
-                        entries.push(entry);
-                    }
+                    jobs.push(self.open_job(&entry));
+                    entries.push(entry);
                 }
             }
         }
@@ -374,6 +373,13 @@ impl Databases {
                 }
                 Err(error) => self.without(entry, error)?,
             }
+        }
+        for entry in emergencies {
+            self.open_emergency_at_start(entry);
+        }
+        // The files of another restore that does not come to its end would take their places at the next start.
+        for entry in swapped {
+            self.in_master(&catalog, |r, tx| r.replace(tx, &entry))?;
         }
         for entry in unfinished {
             self.delete_files(&entry);

@@ -1,17 +1,17 @@
 //! What the statements of a compiled program have taken so far: `sys.dm_exec_query_stats`.
 //!
 //! Statistics live as long as the program, which is as long as it is in the plan cache; all runs of all sessions add to the
-//! same. Counted are statements that have a plan. Time is the clock's; worker time is what of it the thread that ran the
-//! statement did not wait; reads and writes are of pages in the buffer pool that this thread asked for or made dirty. Threads
-//! that help a parallel statement are not among them.
+//! same. Counted are statements that have a plan. Time is the clock's; worker time is that of the processors, by
+//! `observe::CpuMark`; reads and writes are of pages in the buffer pool that were asked for or made dirty. The work of threads
+//! that help a parallel statement is among them.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use duramen_base::DbId;
 use duramen_catalog::ModuleDef;
-use duramen_observe::ThreadWork;
+use duramen_observe::{CpuMark, ThreadWork};
 use duramen_os::sync::Mutex;
 use duramen_os::time::{self, Instant};
 use duramen_query::showplan::plan_hash;
@@ -46,6 +46,13 @@ impl Measure {
         }
     }
 
+    fn take_over(&self, other: &Measure) {
+        self.total.fetch_add(other.total.swap(0, Relaxed), Relaxed);
+        self.last.store(other.last.load(Relaxed), Relaxed);
+        self.least.fetch_max(other.least.swap(0, Relaxed), Relaxed);
+        self.most.fetch_max(other.most.swap(0, Relaxed), Relaxed);
+    }
+
     /// Total, last, least and greatest, all divided.
     pub fn values(&self, by: u64) -> [u64; 4] {
         let least = !self.least.load(Relaxed);
@@ -73,6 +80,12 @@ pub struct StatementStats {
     pub rows: Measure,
     /// Threads.
     pub degree: Measure,
+    /// Pages that operators have written to files.
+    pub spills: Measure,
+    /// Bytes of memory: granted, used of that, and ideal.
+    pub grant: Measure,
+    pub used_grant: Measure,
+    pub ideal_grant: Measure,
     plan: Mutex<Option<KnownPlan>>,
     /// Its `query_plan_hash`, for who may not wait; 0: none is known.
     plan_hash: AtomicU64,
@@ -100,6 +113,29 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 impl StatementStats {
     pub fn plan(&self) -> Option<KnownPlan> {
         self.plan.lock().clone()
+    }
+
+    fn take_over(&self, other: &StatementStats) {
+        let executions = other.executions.swap(0, Relaxed);
+        if executions == 0 {
+            return;
+        }
+        self.executions.fetch_add(executions, Relaxed);
+        self.last_at.fetch_max(other.last_at.load(Relaxed), Relaxed);
+        let measures: [fn(&StatementStats) -> &Measure; 11] = [
+            |s| &s.elapsed,
+            |s| &s.worker,
+            |s| &s.logical_reads,
+            |s| &s.physical_reads,
+            |s| &s.logical_writes,
+            |s| &s.rows,
+            |s| &s.degree,
+            |s| &s.spills,
+            |s| &s.grant,
+            |s| &s.used_grant,
+            |s| &s.ideal_grant,
+        ];
+        measures.iter().for_each(|of| of(self).take_over(of(other)));
     }
 
     /// What the plan misses that has been bound last.
@@ -135,8 +171,60 @@ pub struct ProgramStats {
     pub created: i64,
     /// Its runs, from the first statement to the last.
     pub whole: StatementStats,
-    steps: OnceLock<Box<[StatementStats]>>,
+    steps: OnceLock<Steps>,
     module: OnceLock<ModuleId>,
+    standing: AtomicU8,
+}
+
+/// Statistics of a program's steps: of long ones only for those that are asked for.
+#[derive(Debug)]
+enum Steps {
+    Few(Box<[StatementStats]>),
+    Many(Box<[OnceLock<Box<StatementStats>>]>),
+}
+
+/// Steps of a program that is not long.
+const FEW: usize = 32;
+
+impl Steps {
+    fn new(steps: usize) -> Steps {
+        match steps <= FEW {
+            true => Steps::Few((0..steps).map(|_| StatementStats::default()).collect()),
+            false => Steps::Many((0..steps).map(|_| OnceLock::new()).collect()),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Steps::Few(all) => all.len(),
+            Steps::Many(all) => all.len(),
+        }
+    }
+
+    fn get(&self, at: usize) -> Option<&StatementStats> {
+        match self {
+            Steps::Few(all) => all.get(at),
+            Steps::Many(all) => all.get(at)?.get().map(|s| &**s),
+        }
+    }
+
+    fn get_or_make(&self, at: usize) -> Option<&StatementStats> {
+        match self {
+            Steps::Few(all) => all.get(at),
+            Steps::Many(all) => all.get(at).map(|s| &**s.get_or_init(Box::default)),
+        }
+    }
+}
+
+/// How a program stands to the plan cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// In it, or not yet.
+    Cached,
+    /// It had to make room, or was replaced.
+    Gone,
+    /// Somebody wanted it to be forgotten, or its database has gone.
+    Forgotten,
 }
 
 /// The module that a program is the body of.
@@ -157,6 +245,7 @@ impl Default for ProgramStats {
             whole: StatementStats::default(),
             steps: OnceLock::new(),
             module: OnceLock::new(),
+            standing: AtomicU8::new(Standing::Cached as u8),
         }
     }
 }
@@ -174,6 +263,34 @@ impl ProgramStats {
 
     pub fn module(&self) -> Option<ModuleId> {
         self.module.get().copied()
+    }
+
+    #[inline]
+    pub fn standing(&self) -> Standing {
+        match self.standing.load(Relaxed) {
+            0 => Standing::Cached,
+            1 => Standing::Gone,
+            _ => Standing::Forgotten,
+        }
+    }
+
+    pub fn set_standing(&self, standing: Standing) {
+        self.standing.store(standing as u8, Relaxed);
+    }
+
+    /// Counts what another program of the same text has counted, which has counted nothing then.
+    pub fn take_over(&self, other: &ProgramStats) {
+        self.whole.take_over(&other.whole);
+        let Some(others) = other.steps.get() else {
+            return;
+        };
+        for at in 0..others.len() {
+            if let Some(theirs) = others.get(at)
+                && let Some(own) = self.step(others.len(), at)
+            {
+                own.take_over(theirs);
+            }
+        }
     }
 }
 
@@ -199,13 +316,16 @@ pub fn has_plan(step: &Step) -> bool {
 #[derive(Debug)]
 pub struct Running {
     start: Instant,
+    mark: CpuMark,
     work: ThreadWork,
 }
 
 impl Running {
     pub fn begin() -> Running {
+        let start = time::now();
         Running {
-            start: time::now(),
+            start,
+            mark: CpuMark::within(start),
             work: duramen_observe::thread_work(),
         }
     }
@@ -248,36 +368,56 @@ impl Sum {
         self.least = self.least.min(n);
         self.most = self.most.max(n);
     }
+
+    /// Adds 0.
+    fn add_nothing(&mut self) {
+        (self.last, self.least) = (0, 0);
+    }
 }
 
-/// Of executions: elapsed, worker, logical and physical reads, logical writes, rows, degree of parallelism.
+/// So many figures are different from nothing as a rule.
+const COMMON: usize = 7;
+
+/// Of executions: elapsed, worker, logical and physical reads, logical writes, rows, degree of parallelism, spilled pages,
+/// memory granted, used and ideal.
 #[derive(Clone, Copy, Debug)]
 struct Sums {
     executions: u64,
-    of: [Sum; 7],
+    of: [Sum; 11],
 }
 
 impl Sums {
     const NONE: Sums = Sums {
         executions: 0,
-        of: [Sum::NONE; 7],
+        of: [Sum::NONE; 11],
     };
 
     fn add(&mut self, running: &Running, ended: Instant, rows: u64) {
-        let elapsed = ended.since(running.start).as_nanos() as u64;
+        let spent = running.mark.spent(ended);
         let work = duramen_observe::thread_work().since(&running.work);
+        let grant = duramen_observe::take_grant();
         let figures = [
-            elapsed,
-            elapsed.saturating_sub(work.waited_nanos),
+            spent.elapsed,
+            spent.cpu + work.helped_cpu_nanos,
             work.logical_reads,
             work.physical_reads,
             work.logical_writes,
             rows,
             duramen_observe::take_degree().into(),
+            work.spilled,
+            grant.granted,
+            grant.used,
+            grant.ideal,
         ];
         self.executions += 1;
-        for (sum, n) in self.of.iter_mut().zip(figures) {
-            sum.add(n);
+        let (common, rare) = figures.split_at(COMMON);
+        let (of, of_rare) = self.of.split_at_mut(COMMON);
+        for (sum, n) in of.iter_mut().zip(common) {
+            sum.add(*n);
+        }
+        match rare {
+            [0, 0, 0, 0] => of_rare.iter_mut().for_each(Sum::add_nothing),
+            _ => of_rare.iter_mut().zip(rare).for_each(|(s, n)| s.add(*n)),
         }
     }
 }
@@ -345,10 +485,7 @@ impl ProgramStats {
 
     /// Of a program of so many steps.
     pub fn step(&self, steps: usize, at: usize) -> Option<&StatementStats> {
-        let all = self
-            .steps
-            .get_or_init(|| (0..steps).map(|_| StatementStats::default()).collect());
-        all.get(at)
+        self.steps.get_or_init(|| Steps::new(steps)).get_or_make(at)
     }
 
     /// What is known of the plan of a step.
@@ -371,15 +508,25 @@ impl ProgramStats {
 
     /// Those that have run, by their steps.
     pub fn statements(&self) -> impl Iterator<Item = (usize, &StatementStats)> {
-        let all = self.steps.get().map_or(&[][..], |s| s);
-        let all = all.iter().enumerate();
+        let steps = self.steps.get();
+        let all =
+            (0..steps.map_or(0, Steps::len)).filter_map(move |at| Some((at, steps?.get(at)?)));
         all.filter(|(_, s)| s.executions.load(Relaxed) > 0)
     }
 }
 
 impl StatementStats {
     fn add(&self, sums: &Sums) {
-        let [elapsed, worker, logical, physical, writes, rows, degree] = &sums.of;
+        let [
+            elapsed,
+            worker,
+            logical,
+            physical,
+            writes,
+            rows,
+            degree,
+            memory @ ..,
+        ] = &sums.of;
         self.executions.fetch_add(sums.executions, Relaxed);
         self.last_at.store(now(), Relaxed);
         self.elapsed.add(elapsed);
@@ -389,6 +536,15 @@ impl StatementStats {
         self.logical_writes.add(writes);
         self.rows.add(rows);
         self.degree.add(degree);
+        let measures = [
+            &self.spills,
+            &self.grant,
+            &self.used_grant,
+            &self.ideal_grant,
+        ];
+        for (measure, sum) in measures.into_iter().zip(memory) {
+            measure.add(sum);
+        }
         if self.misses() {
             let missed = self.missed.lock();
             missed.iter().for_each(|m| m.ran(sums.executions));

@@ -137,11 +137,16 @@ pub fn automatic(table: &TableDef, name: &str) -> Option<usize> {
     (0..table.columns.len()).find(named)
 }
 
-/// Whether a table has changed so much that its statistics say little: by 500 rows and a fifth, as SQL Server's first rule
-/// has it; rows there are more or fewer of, or changes that were counted.
-fn outdated(then: f64, now: u64, changes: u64) -> bool {
+/// Whether a table has changed so much that its statistics say little: by 500 rows and a fifth, from level 130 on by the root
+/// of a thousand times its rows where that is less; rows there are more or fewer of, or changes that were counted.
+fn outdated(then: f64, now: u64, changes: u64, level: u8) -> bool {
     let more = (now as f64 - then).abs().max(changes as f64);
-    more > 500.0 + then * 0.2
+    let fifth = 500.0 + then * 0.2;
+    let most = match level {
+        130.. => fifth.min((then * 1000.0).sqrt().max(500.0)),
+        _ => fifth,
+    };
+    more > most
 }
 
 /// Rows of all partitions.
@@ -167,6 +172,7 @@ impl Statistics {
                         known.statistics.rows,
                         rows,
                         self.changes_since(table, column, &known),
+                        db.entry.read().compatibility_level,
                     ) =>
             {
                 return Some(known);
@@ -258,7 +264,7 @@ impl Statistics {
                 continue;
             }
             let values = sample.iter().filter_map(|r| r.get(*column).cloned());
-            let statistics = ColumnStatistics::new(values.collect(), rows, c.ty.collation);
+            let statistics = ColumnStatistics::new(values.collect(), rows, c.ty.collation)?;
             let made = Made {
                 statistics: Arc::new(statistics),
                 at: duramen_os::time::wall(),
@@ -271,5 +277,23 @@ impl Statistics {
             all.insert(key, made);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::outdated;
+
+    #[test]
+    fn large_tables_are_looked_at_again_sooner_from_130_on() {
+        let changes = |then: f64, n: u64, level| outdated(then, then as u64, n, level);
+        // 500 and a fifth of a million; the root of a thousand millions.
+        assert!(!changes(1e6, 200_500, 120) && changes(1e6, 200_501, 120));
+        assert!(!changes(1e6, 31_600, 130) && changes(1e6, 31_700, 130));
+        // Small tables are alike at all levels.
+        for level in [100, 130, 160] {
+            assert!(!changes(0.0, 500, level) && changes(0.0, 501, level));
+            assert!(!changes(1000.0, 700, level) && changes(1000.0, 701, level));
+        }
     }
 }

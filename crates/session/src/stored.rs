@@ -17,7 +17,7 @@ use duramen_query::{Columns, Cx, LockGrain, Row, ScanLock};
 use duramen_storage::{LockHint, OpenRowsets, Reading, RowLocator, ScanSpec, StorageError};
 use duramen_txn::{IsolationLevel, LockDuration, LockMode, ReadView, Resource, Transaction};
 use duramen_types::batch::Column;
-use duramen_types::{TypeId, Value};
+use duramen_types::{SqlType, Value};
 
 use crate::databases::OpenDb;
 use crate::host::Context;
@@ -27,6 +27,7 @@ use crate::versioning;
 
 mod computed;
 mod cut;
+pub(crate) mod key_length;
 mod load;
 mod partitions;
 mod rules;
@@ -120,15 +121,8 @@ impl StoredTable {
         })
     }
 
-    /// 3906
     fn check_writable(&self) -> SqlResult<()> {
-        match self.db.is_read_only() {
-            false => Ok(()),
-            true => Err(SqlError::new(
-                &messages::DATABASE_READ_ONLY,
-                &[&self.db.db.name],
-            )),
-        }
+        self.db.check_writable()
     }
 
     /// Rows of all partitions.
@@ -296,6 +290,13 @@ fn spec(bounds: Option<&Bounds>, reading: &Reading) -> ScanSpec {
     spec.lower = side(&b.lower);
     spec.upper = side(&b.upper);
     spec
+}
+
+impl StoredTable {
+    /// 1946
+    fn check_keys(&self, row: &[Value]) -> SqlResult<()> {
+        self.shape.long_keys.iter().try_for_each(|k| k.check(row))
+    }
 }
 
 impl Table for StoredTable {
@@ -521,16 +522,10 @@ impl Table for StoredTable {
     fn next_identity(&self, cx: &mut Cx<'_>) -> SqlResult<Value> {
         let tx = transaction(cx)?;
         let n = self.db.catalog.next_identity(tx, &self.def)?;
-        let ty = self
-            .def
-            .identity_column()
-            .map(|i| self.def.columns[i].ty.id);
-        Ok(match ty {
-            Some(TypeId::TinyInt) => Value::TinyInt(n as u8),
-            Some(TypeId::SmallInt) => Value::SmallInt(n as i16),
-            Some(TypeId::Int) => Value::Int(n as i32),
-            _ => Value::BigInt(n),
-        })
+        let column = self.def.identity_column();
+        let ty = column.map_or(SqlType::BIGINT, |i| self.def.columns[i].ty);
+        // The catalog gives none out beyond the type.
+        Ok(Value::whole(n, &ty).unwrap_or(Value::BigInt(n)))
     }
 
     fn next_identities(&self, n: usize, cx: &mut Cx<'_>) -> SqlResult<Vec<i64>> {
@@ -540,10 +535,14 @@ impl Table for StoredTable {
 
     fn note_identity(&self, value: &Value, cx: &mut Cx<'_>) -> SqlResult<()> {
         let tx = transaction(cx)?;
-        match value.as_i64() {
+        match value.as_whole() {
             Some(n) => self.db.catalog.note_identity(tx, &self.def, n),
             None => Ok(()),
         }
+    }
+
+    fn takes_spooled(&self) -> bool {
+        true
     }
 
     fn insert(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
@@ -553,6 +552,7 @@ impl Table for StoredTable {
         if self.shape.ignores && self.is_duplicate(tx, &row)? {
             return Err(SqlError::new(&messages::DUPLICATE_KEY_IGNORED, &[]));
         }
+        self.check_keys(&row)?;
         rows::insert_row(self.rowsets(), tx, &self.def, &row).map_err(|e| self.named(e, &row))?;
         self.changes().rows(1);
         Ok(())
@@ -565,6 +565,7 @@ impl Table for StoredTable {
     fn insert_again(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
         let tx = transaction(cx)?;
         let row = self.stored(row);
+        self.check_keys(&row)?;
         rows::insert_row(self.rowsets(), tx, &self.def, &row).map_err(|e| self.named(e, &row))?;
         Ok(())
     }
@@ -573,6 +574,7 @@ impl Table for StoredTable {
         self.check_writable()?;
         let tx = transaction(cx)?;
         let (old, new) = (self.stored(old.clone()), self.stored(new));
+        self.check_keys(&new)?;
         self.note_update(&old, &new);
         let at = from_locator(at)?;
         rows::update_row(self.rowsets(), tx, &self.def, &at, &old, &new)

@@ -84,7 +84,7 @@ fn column(text: &str, c: &ast::ColumnDef, def: &mut MemoryTableDef) -> SqlResult
     }
     if let Some(spec) = &c.identity {
         let number = |s: &str| s.parse::<i64>().map_err(|_| refuse("IDENTITY", c.line));
-        if !resolved.id.is_integer() || resolved.id == TypeId::Bit {
+        if !crate::ddl::may_count(&resolved) {
             let error = SqlError::new(&messages::IDENTITY_COLUMN_TYPE, &[&c.name]);
             return Err(error.at_line(line));
         }

@@ -2,7 +2,7 @@
 //!
 //! RESTORING ones wait for the next backup, or for RECOVERY (927). OFFLINE ones were closed by ALTER DATABASE and wait for
 //! SET ONLINE (942). The others could not be opened. As in SQL Server: files that are missing or are not the database's leave it RECOVERY_PENDING (945 for whoever wants
-//! it), a recovery that failed leaves it SUSPECT (926). Nothing is written to its files; the next start tries again.
+//! it), as do restored files that have not got their places; a recovery that failed leaves it SUSPECT (926). Nothing is written to its files; the next start tries again.
 //! `master` and `model` are not among them: without those there is no server.
 
 use std::fmt;
@@ -25,6 +25,7 @@ pub enum DatabaseState {
     Recovering = 2,
     RecoveryPending = 3,
     Suspect = 4,
+    Emergency = 5,
     Offline = 6,
 }
 
@@ -37,6 +38,7 @@ impl DatabaseState {
             DatabaseState::Recovering => "RECOVERING",
             DatabaseState::RecoveryPending => "RECOVERY_PENDING",
             DatabaseState::Suspect => "SUSPECT",
+            DatabaseState::Emergency => "EMERGENCY",
             DatabaseState::Offline => "OFFLINE",
         }
     }
@@ -100,7 +102,7 @@ impl Unavailable {
             DatabaseState::Restoring => &messages::DATABASE_RESTORING,
             DatabaseState::Recovering => &messages::DATABASE_RECOVERING,
             DatabaseState::Suspect => &messages::DATABASE_SUSPECT,
-            DatabaseState::Online | DatabaseState::RecoveryPending => {
+            DatabaseState::Online | DatabaseState::Emergency | DatabaseState::RecoveryPending => {
                 &messages::DATABASE_FILES_INACCESSIBLE
             }
         };
@@ -112,6 +114,7 @@ impl OpenDb {
     /// A log that has failed takes nothing any more: the next start recovers the database.
     pub fn state(&self) -> DatabaseState {
         match self.db.log() {
+            _ if self.is_in_emergency() => DatabaseState::Emergency,
             Some(log) if log.poisoned() => DatabaseState::RecoveryPending,
             _ => DatabaseState::Online,
         }
@@ -145,6 +148,19 @@ impl Databases {
         };
         let id = unavailable.entry.id;
         self.unavailable.write().insert(id, Arc::new(unavailable));
+    }
+
+    /// Remembers a database as RECOVERY_PENDING, and says why in the server log.
+    pub(crate) fn put_pending(&self, entry: DatabaseEntry, error: SqlError) {
+        self.say_error(&error);
+        let unavailable = Unavailable {
+            state: DatabaseState::RecoveryPending,
+            error,
+            entry,
+        };
+        let id = unavailable.entry.id;
+        self.unavailable.write().insert(id, Arc::new(unavailable));
+        self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Why a database that has been recovered cannot be used yet: a transaction over several databases is prepared in it
@@ -217,6 +233,9 @@ impl Databases {
         self.in_master(&master.catalog, |r, tx| r.remove(tx, gone.entry.id))?;
         self.generation.fetch_add(1, Ordering::AcqRel);
         self.unavailable.write().remove(&gone.entry.id);
+        if gone.is_swapping() {
+            self.delete_beside(&gone.entry);
+        }
         if matches!(
             gone.state,
             DatabaseState::Suspect | DatabaseState::Restoring

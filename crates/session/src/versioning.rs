@@ -249,13 +249,13 @@ pub(crate) fn reading(
         level: Some(level),
         grain: match lock.grain {
             LockGrain::Row => Grain::Row,
-            LockGrain::Page => Grain::Page,
             LockGrain::Table => Grain::Table,
         },
         keep: lock.intent == LockIntent::Update,
         skip_locked: lock.skip_locked,
         no_wait: lock.no_wait,
         view,
+        lends: lock.lends,
     })
 }
 

@@ -26,12 +26,15 @@ mod indexes;
 mod input_buffer;
 mod io_stats;
 mod languages;
+mod list_properties;
 mod live_plans;
 mod locks;
 mod log_info;
 mod log_preparation;
 mod log_space;
 mod log_stats;
+pub(crate) mod memory;
+mod memory_grants;
 mod messages;
 mod missing_indexes;
 mod my_permissions;
@@ -239,7 +242,7 @@ const VIEWS: &[&View] = &[
     &os::SCHEDULERS,
     &os::NODES,
     &os::MEMORY_NODES,
-    &os::MEMORY_CLERKS,
+    &memory::MEMORY_CLERKS,
     &os::BUFFERS,
     &os::HOST_INFO,
     &os::SERVICES,
@@ -256,6 +259,8 @@ const VIEWS: &[&View] = &[
     &query_stats::TRIGGER_STATS,
     &query_stats::FUNCTION_STATS,
     &tasks::TASKS,
+    &memory_grants::MEMORY_GRANTS,
+    &memory_grants::SEMAPHORES,
     &wait_stats::SESSION_WAIT_STATS,
     &server_registry::REGISTRY,
     &server_registry::LISTENERS,
@@ -309,6 +314,7 @@ const FUNCTIONS: &[&View] = &[
     &first_result_set::VIEW,
     &live_plans::STATISTICS_XML,
     &dependencies::REFERENCING,
+    &list_properties::VIEW,
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.

@@ -3,7 +3,7 @@
 //! With SQLite, where both languages mean the same ([`generate`] stays inside that part: small integers, lower-case text
 //! without spaces, no division by zero). And with themselves, over every type: a condition cuts the rows of a query in
 //! three, where it is true, false and unknown, and the parts must add up to the whole ([`partition`]); a table with
-//! indexes must answer like its copy without any.
+//! indexes must answer like its copy without any; and a query must give the same rows when no operator is lent memory.
 //!
 //! | file | idea |
 //! |---|---|
@@ -40,6 +40,8 @@ pub struct Report {
     pub partitioned: u64,
     /// Changes of rows, compared with SQLite.
     pub changes: u64,
+    /// Queries answered without any memory as with much.
+    pub without_memory: u64,
     /// Both engines gave an error, or ours an overflow that the other has no limit for.
     pub refused: u64,
     /// What did not agree, with everything needed to see it again.
@@ -60,6 +62,7 @@ impl Report {
         self.partitioned += other.partitioned;
         self.changes += other.changes;
         self.refused += other.refused;
+        self.without_memory += other.without_memory;
         self.differences.extend(other.differences);
         self.slowest = std::mem::take(&mut self.slowest).max(other.slowest);
     }
@@ -138,6 +141,7 @@ fn one_world(
             break;
         }
     }
+    report.without_memory += world.without_memory;
     let slowest = std::mem::take(&mut world.slowest);
     report.slowest = std::mem::take(&mut report.slowest).max(slowest);
     world.drop_all();

@@ -4,9 +4,10 @@
 //! `DURAMEN_BUG=Name` tries one; `DURAMEN_SEEDS=N` looks so far.
 
 use std::panic;
+use std::time::Duration;
 
 use duramen_base::planted::{Bug, plant};
-use duramen_sim::crash::{Focus, run_seed_of};
+use duramen_sim::crash::{Focus, run_seed_of, sql};
 
 /// Seeds that are tried with a bug, at most.
 fn seeds(bug: Bug) -> u64 {
@@ -48,6 +49,8 @@ fn focus(bug: Bug) -> Focus {
         Bug::ChecksumTrusted | Bug::CheckpointWithoutPages | Bug::CheckpointForgetsActive => {
             Focus::Pages
         }
+        // Those that tests find by name (`Bug::TESTED`).
+        _ => Focus::Mixed,
     }
 }
 
@@ -73,17 +76,67 @@ fn every_planted_bug_is_caught() {
         }
         let focus = focus(bug);
         let seeds = number("DURAMEN_SEEDS", seeds(bug));
+        let began = duramen_os::time::now();
         plant(Some(bug));
         let caught = (1..=seeds).find_map(|seed| Some((seed, run_seed_of(seed, focus).err()?)));
         plant(None);
         match caught {
             Some((seed, how)) => {
                 println!("{name} ({focus:?}): {how:.300}");
+                let took = began.elapsed().as_millis();
+                println!("planted\t{name}\tsim {focus:?}, seed {seed}\t{took}");
                 if let Err(e) = run_seed_of(seed, focus) {
                     wrong.push(format!("seed {seed} fails without {name} too: {e}"));
                 }
             }
             None => wrong.push(format!("{name} ({focus:?}) is not caught by {seeds} seeds")),
+        }
+    }
+    panic::set_hook(hook);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Bugs that random programs of whole sessions find (`--story sql`).
+const SESSIONS: [Bug; 5] = [
+    Bug::RowKnownByImage,
+    Bug::OldestUndoneFirst,
+    Bug::PagesOfUndoneStay,
+    Bug::OutsideTwice,
+    Bug::NameBeforeLock,
+];
+
+/// Each within this time.
+const TEN_MINUTES: Duration = Duration::from_secs(600);
+
+#[test]
+fn whole_sessions_find_what_is_planted() {
+    let only = std::env::var("DURAMEN_BUG").ok();
+    let first = number("DURAMEN_FIRST", 1);
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let mut wrong = Vec::new();
+    for bug in SESSIONS {
+        let name = format!("{bug:?}");
+        if only.as_ref().is_some_and(|o| *o != name) {
+            continue;
+        }
+        let began = duramen_os::time::now();
+        plant(Some(bug));
+        let caught = (first..)
+            .take_while(|_| began.elapsed() < TEN_MINUTES)
+            .find_map(|seed| Some((seed, sql::run_seed(seed).err()?.fault)));
+        plant(None);
+        let took = began.elapsed().as_millis();
+        match caught {
+            Some((seed, fault)) => {
+                println!("{name}: {:.300}", fault.to_string());
+                println!("planted\t{name}\tsim --story sql, seed {seed}\t{took}");
+                if let Err(sound) = sql::run_seed(seed) {
+                    let fault = sound.fault;
+                    wrong.push(format!("seed {seed} fails without {name} too: {fault}"));
+                }
+            }
+            None => wrong.push(format!("{name} is not found within ten minutes")),
         }
     }
     panic::set_hook(hook);

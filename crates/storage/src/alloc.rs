@@ -36,6 +36,14 @@ impl Database {
         if old == value {
             return Ok(());
         }
+        debug_assert!(
+            !is_fixed_page(page.page),
+            "alloc/2: a page at a fixed place is given out or back: {page}"
+        );
+        debug_assert!(
+            (old ^ value) & pfs::ALLOCATED != 0,
+            "alloc/2: page {page} is given out or back twice"
+        );
         let op = PageOp::Modify {
             slot: 0,
             offset: 4 + (page.page % PFS_INTERVAL) as u16,
@@ -66,8 +74,16 @@ impl Database {
         value: bool,
         context: Lcx,
     ) -> SqlResult<()> {
+        debug_assert!(
+            bit < GAM_EXTENTS,
+            "alloc/3: extent {bit} is beyond the interval of its map"
+        );
         let mut p = self.write_page(map)?;
         if bit_get(p.bytes(), bit) == value {
+            debug_assert!(
+                context == Lcx::SGAM,
+                "alloc/3: an extent is given out or back twice, {map} says"
+            );
             return Ok(());
         }
         let op = PageOp::SetBit {
@@ -149,6 +165,10 @@ impl Database {
         let Some(&page) = free.first() else {
             return Ok(None);
         };
+        debug_assert!(
+            page.page / 8 * 8 == extent.page,
+            "alloc/1: a page of another extent is given"
+        );
         self.set_pfs(sys, page, pfs::ALLOCATED | pfs::MIXED | flags)?;
         Ok(Some(page))
     }
@@ -161,6 +181,10 @@ impl Database {
         start: PageId,
         sequence: u32,
     ) -> SqlResult<PageId> {
+        debug_assert!(
+            start.page.is_multiple_of(GAM_INTERVAL),
+            "alloc/4: an IAM page begins within an interval"
+        );
         let (au, filegroup) = (storage.au, storage.filegroup());
         let id = self.take_mixed_page(sys, filegroup, au, pfs::IAM)?;
         let op = PageOp::Format {
@@ -189,6 +213,14 @@ impl Database {
         while !at.is_null() {
             let p = self.read_page(at)?;
             let iam = Iam::new(p.bytes()).map_err(|e| self.corrupt(at, e))?;
+            debug_assert!(
+                p.page().alloc_unit() == storage.au,
+                "alloc/4: a chain of IAM pages leads to another unit's"
+            );
+            debug_assert!(
+                last.0.is_null() || iam.sequence() > last.1,
+                "alloc/4: the IAM pages of a chain are not numbered on"
+            );
             if iam.start() == start {
                 return Ok(at);
             }
@@ -221,6 +253,10 @@ impl Database {
                         continue;
                     }
                     cursor.extent = Some((extent, i + 1));
+                    debug_assert!(
+                        page.page / 8 * 8 == extent.page,
+                        "alloc/1: a page of another extent is given"
+                    );
                     self.set_pfs(sys, page, flags)?;
                     count(Counter::PagesAllocated, 1);
                     return Ok(page);
@@ -242,6 +278,10 @@ impl Database {
             let extent = self.take_extent(sys, storage.filegroup(), storage.au)?;
             count(Counter::ExtentsAllocated, 1);
             let iam = self.iam_for(sys, storage, extent)?;
+            debug_assert!(
+                extent.page.is_multiple_of(8),
+                "alloc/1: an extent begins at a multiple of eight pages"
+            );
             let bit = extent.page / 8 % GAM_EXTENTS;
             self.set_bit(sys, iam, bit, true, Lcx::IAM)?;
             cursor.extent = Some((extent, 0));
@@ -281,7 +321,9 @@ impl Database {
 
     /// An extent of the unit that still has a page to give.
     fn partly_used_extent(&self, storage: &Storage) -> SqlResult<Option<PageId>> {
-        for extent in self.extents_of(storage.roots.lock().first_iam)? {
+        // Not under the lock of the roots: who has a page asks for them.
+        let first_iam = storage.roots.lock().first_iam;
+        for extent in self.extents_of(first_iam)? {
             for i in 0..8 {
                 let page = PageId::new(extent.file, extent.page + i);
                 if !is_fixed_page(page.page) && self.pfs_of(page)? & pfs::ALLOCATED == 0 {

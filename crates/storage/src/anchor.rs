@@ -5,7 +5,7 @@
 //! are inserted and deleted by the catalog; storage changes the 18 bytes of the three pages when a root moves.
 
 use duramen_base::{AllocUnitId, PageId, SqlResult};
-use duramen_txn::Transaction;
+use duramen_txn::{FixedHashMap, Transaction};
 use duramen_wal::record::Lcx;
 
 use crate::change::{PageOp, Role};
@@ -109,8 +109,8 @@ impl Database {
     /// Reads where every allocation unit begins: after recovery, before anything else is read.
     pub(crate) fn load_roots(&self) -> SqlResult<()> {
         let mut at = self.boot.lock().first_sysallocunits;
-        let mut map = self.storages.write();
-        map.clear();
+        // Not under their lock: who has a page asks for a unit, so who has them must wait for no page.
+        let mut map = FixedHashMap::default();
         while !at.is_null() {
             let page = self.read_page(at)?;
             let p = page.page();
@@ -127,6 +127,7 @@ impl Database {
             }
             at = p.next_page();
         }
+        *self.storages.write() = map;
         Ok(())
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! Invariants
 //! 1. The tree latch (`Storage::latch`) is shared while anyone walks pages and exclusive while pages split, so the shape
-//!    stands still under a walker. It is never held across a lock wait.
+//!    stands still under a walker. It is never held across a lock wait. [assert: lock/7]
 //! 2. Every non-ghost and ghost entry's full key differs from all others; a leaf's entries are in key order; all
-//!    entries of a leaf are below those of its right neighbour.
+//!    entries of a leaf are below those of its right neighbour. [assert: btree/2]
 //! 3. A deleted row stays as a ghost, in its place, until its deleter has ended: undo never needs room.
+//!    [test: ghosts_go_when_their_deleter_has_ended_and_not_before]
 //! 4. Pages leave a tree only as a whole (drop, truncate), so a remembered page is at worst not the right one: it is
-//!    checked (unit, level, neighbours) before it is used.
-//! 5. A row never moves to the left: undo looks for it from its old page to the right.
+//!    checked (unit, level, neighbours) before it is used. [assert: btree/4]
+//! 5. A row never moves to the left: undo looks for it from its old page to the right. [assert: btree/5]
 
 mod change;
 pub(crate) mod fields;
@@ -18,6 +19,7 @@ mod split;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{PageId, SqlResult};
 use duramen_observe::events::PageSplitKind;
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
@@ -60,6 +62,16 @@ impl Rowset {
         p.level() == 0 && p.alloc_unit() == self.def.au && matches!(p.page_type(), 1 | 2)
     }
 
+    /// Whether `key` belongs at `slot` of a leaf: above its left neighbour, below its right one.
+    fn stands_between(&self, p: PageRef<'_>, slot: u16, key: &[Value]) -> bool {
+        let cmp = |s: u16| {
+            let row = entry(p, s).ok()?;
+            self.keys().cmp_leaf(&self.def.layout, row, key).ok()
+        };
+        let left = slot == 0 || cmp(slot - 1).is_none_or(|o| o == Ordering::Less);
+        left && (slot >= p.slot_count() || cmp(slot).is_none_or(|o| o == Ordering::Greater))
+    }
+
     /// The child to follow for `probe`: the last whose key is below it (or equal, when `or_equal`).
     pub(crate) fn child_slot(
         &self,
@@ -84,6 +96,10 @@ impl Rowset {
                 high = mid;
             }
         }
+        debug_assert!(
+            low >= 1 && low <= p.slot_count().max(1),
+            "btree/2: a search ends outside its page"
+        );
         Ok(low - 1)
     }
 
@@ -104,7 +120,12 @@ impl Rowset {
                 return Ok(at);
             }
             let slot = self.child_slot(at, p, probe, or_equal)?;
-            at = self.child_at(at, p, slot)?;
+            let child = self.child_at(at, p, slot)?;
+            debug_assert!(
+                child != at,
+                "btree/2: an entry of page {at} leads to itself"
+            );
+            at = child;
         }
         Err(self
             .db
@@ -267,6 +288,14 @@ impl Rowset {
         if !self.takes(tx, p, row.len()) {
             return Ok(Inserted::NeedsRoom);
         }
+        debug_assert!(
+            self.is_own_leaf(p),
+            "btree/4: a row goes to a page of another tree"
+        );
+        debug_assert!(
+            self.stands_between(p, slot, key),
+            "btree/2: a row goes to the wrong place on page {id}"
+        );
         self.refuse_conflict(tx, || self.key_place(key))?;
         self.keep_version(tx, || self.key_place(key), None)?;
         let named = self.named_key(id, row)?;
@@ -362,6 +391,9 @@ impl Rowset {
             mode: LockMode::RangeIN,
             duration: LockDuration::Instant,
         };
+        if planted::on(Bug::RangeNotAsked) {
+            return Ok(Ok(LockMode::X));
+        }
         let own = tx.owner.holds(&resource).is_some_and(|m| m.is_range());
         Ok(self.try_wanted(tx, wanted).map(|_| match own {
             true => LockMode::RangeXX,
@@ -478,7 +510,7 @@ impl Rowset {
         let locking = self.locking(tx, reading);
         self.lock_for_read(tx, &locking, reading)?;
         if let Some(view) = &reading.view {
-            return self.btree_fetch_as_of(tx, view, key);
+            return self.btree_fetch_as_of(tx, view, key, reading.lends);
         }
         let resource = self.key_resource(key);
         let wanted = locking.point().map(|(mode, duration)| Wanted {
@@ -511,7 +543,7 @@ impl Rowset {
                     if is_ghost(row[0]) {
                         return Ok(None);
                     }
-                    return self.decode(row).map(Some);
+                    return self.decode(row, reading.lends).map(Some);
                 }
                 if id.is_null() {
                     return Ok(None);

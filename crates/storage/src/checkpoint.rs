@@ -38,7 +38,7 @@ use crate::pool::Why;
 
 /// TARGET_RECOVERY_TIME of new databases, as in SQL Server since 2016.
 pub(crate) const NEW_TARGET_SECONDS: u32 = 60;
-/// How long the background thread sleeps between looks.
+/// How long the background thread sleeps between looks. A log that fills meanwhile grows.
 const STEP: Duration = Duration::from_millis(100);
 /// Steps between two ghost cleanups: 5 seconds.
 const GHOST_STEPS: u32 = 50;
@@ -151,7 +151,17 @@ impl Database {
                 )
             })
         })?;
+        debug_assert!(
+            begin > previous,
+            "checkpoint/1: a checkpoint begins before the one before it"
+        );
         let mut active = self.transactions.table.checkpoint_list();
+        debug_assert!(
+            active
+                .iter()
+                .all(|a| a.xdes < self.transactions.table.next_xdes()),
+            "checkpoint/2: an active transaction has an id that is still to be given"
+        );
         if planted::on(Bug::CheckpointForgetsActive) {
             active.clear();
         }
@@ -177,7 +187,25 @@ impl Database {
             &RecordBuilder::end_checkpoint(begin, now(), version, min, written),
             0,
         )?;
+        debug_assert!(
+            end > begin,
+            "checkpoint/1: a checkpoint ends before it begins"
+        );
+        debug_assert!(
+            min <= begin,
+            "checkpoint/2: recovery would begin behind the checkpoint"
+        );
+        debug_assert!(
+            active
+                .iter()
+                .all(|a| a.begin_lsn.is_null() || a.begin_lsn >= min),
+            "checkpoint/2: a transaction begins before what is kept for it"
+        );
         self.access.flush(end)?;
+        debug_assert!(
+            self.store.temporary || self.access.durable_lsn() >= end,
+            "checkpoint/3: a checkpoint counts before it is durable"
+        );
         emit(|| CheckpointEnd { database_id });
         if self.store.temporary {
             self.boot.lock().checkpoint_lsn = begin;
@@ -233,13 +261,21 @@ impl Database {
     /// Changes fields of the boot page in a transaction of its own, durable when it returns. Possible in a full log: the end
     /// of a log backup is such a change, and what makes room. 9002, before anything has changed, where it would take what
     /// rollbacks may need.
-    pub(crate) fn change_boot(&self, name: &str, f: impl FnOnce(&mut Boot)) -> SqlResult<()> {
+    pub(crate) fn change_boot(
+        &self,
+        name: &'static str,
+        f: impl FnOnce(&mut Boot),
+    ) -> SqlResult<()> {
         self.admit_boot_change(false)?;
         self.change_boot_now(name, f)
     }
 
     /// As [`Database::change_boot`], after the caller has asked for room.
-    pub(crate) fn change_boot_now(&self, name: &str, f: impl FnOnce(&mut Boot)) -> SqlResult<()> {
+    pub(crate) fn change_boot_now(
+        &self,
+        name: &'static str,
+        f: impl FnOnce(&mut Boot),
+    ) -> SqlResult<()> {
         let tx = self.own_transaction(name).unreserved();
         match self.update_boot(&tx, f) {
             Ok(()) => self.engine.commit(&tx, None)?,

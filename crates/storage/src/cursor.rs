@@ -443,7 +443,7 @@ impl Cursor {
         if is_ghost(row[0]) {
             return Ok(Take::Nothing);
         }
-        rowset.decode(row).map(Take::Row)
+        rowset.decode(row, self.reading().lends).map(Take::Row)
     }
 
     /// A row as the view sees it.
@@ -461,8 +461,8 @@ impl Cursor {
         };
         Ok(match seen {
             Visible::Current if is_ghost(row[0]) => Take::Nothing,
-            Visible::Current => Take::Row(rowset.decode(row)?),
-            Visible::Image(image) => Take::Row(rowset.decode_image(&image)?),
+            Visible::Current => Take::Row(rowset.decode(row, self.reading().lends)?),
+            Visible::Image(image) => Take::Row(rowset.decode_image(&image, self.reading().lends)?),
             Visible::Absent | Visible::Lost => Take::Nothing,
         })
     }
@@ -609,7 +609,7 @@ impl Cursor {
                     record_kind::FORWARDING_STUB => stubs.push(slot),
                     _ if is_ghost(row[0]) => continue,
                     _ => {
-                        let values = rowset.decode(row)?;
+                        let values = rowset.decode(row, self.reading().lends)?;
                         self.batch.push_back((RowLocator::Rid(id, slot), values));
                     }
                 }
@@ -626,9 +626,16 @@ impl Cursor {
         }
         // The far ends are on other pages: read with no latch held here.
         for slot in stubs {
-            let values = match &self.spec.reading.view {
-                Some(view) => rowset.heap_fetch_as_of(tx, view, id, slot)?,
-                None => rowset.heap_values(id, slot)?,
+            let values = match (&self.spec.reading.view, self.locking.row) {
+                (Some(view), _) => {
+                    let lends = self.reading().lends;
+                    rowset.heap_fetch_as_of(tx, view, (id, slot), lends)?
+                }
+                // That the stub's page is quiet says nothing of the far end.
+                (None, Some(row)) if row.1 == LockDuration::Instant => {
+                    rowset.heap_values_locked(tx, (id, slot), row, &self.spec.reading)?
+                }
+                _ => rowset.heap_values(id, slot, self.reading().lends)?,
             };
             if let Some(values) = values {
                 self.batch.push_back((RowLocator::Rid(id, slot), values));
@@ -651,7 +658,7 @@ impl Cursor {
         match rowset.visible(tx, view, &Rowset::rid_place(id, slot))? {
             Visible::Current => return Ok(false),
             Visible::Image(image) => {
-                let values = rowset.decode_image(&image)?;
+                let values = rowset.decode_image(&image, self.reading().lends)?;
                 self.batch.push_back((RowLocator::Rid(id, slot), values));
             }
             Visible::Absent | Visible::Lost => {}

@@ -8,10 +8,10 @@ use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, XdesId, messages};
 use duramen_observe::FileIo;
 use duramen_os::Env;
-use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::sync::{Mutex, Rank, RwLock};
 use duramen_os::time;
 use duramen_txn::txlog::{self, TransactionLog};
-use duramen_txn::{CommitLsns, IsolationLevel, RecordLog, Transaction, TxnKind};
+use duramen_txn::{CommitLsns, FixedHashMap, IsolationLevel, RecordLog, Transaction, TxnKind};
 use duramen_wal::{Log, LogConfig, LogFileSpec, LogProfile};
 
 use crate::backup::Backups;
@@ -126,13 +126,14 @@ impl Database {
                 sync_parent(engine, file)?;
             }
         }
-        let log = create_log(engine, spec, &guid)?;
+        let log = create_log(&engine.env, spec, &guid)?;
         let store = new_store(engine, &engine.env, spec.id, guid, files);
         store.files.read().iter().for_each(|f| f.count_for(spec.id));
         engine.pool.add_store(&store);
         let db = assemble(engine, &store, &spec.name, boot, log, XdesId(1));
         db.store.recovering.store(false, Ordering::SeqCst);
-        for file in db.store.files.read().iter() {
+        let files = db.store.files.read().clone();
+        for file in &files {
             file.free_extents
                 .store(db.count_free(file)?, Ordering::SeqCst);
         }
@@ -194,14 +195,7 @@ impl Database {
         store: &Arc<DbStore>,
     ) -> SqlResult<Arc<Database>> {
         let boot = read_boot(store)?;
-        let profile = boot.own.as_ref().map_or(0, |o| o.log_profile);
-        let config = LogConfig {
-            db_name: spec.name.clone(),
-            db_id: spec.id,
-            profile: profile_of(profile),
-            sector: spec.sector,
-            ..LogConfig::default()
-        };
+        let config = log_config(spec, &boot);
         for file in &spec.log {
             check_log_file(&store.env, file, &store.guid)?;
         }
@@ -357,13 +351,13 @@ impl Engine {
 
 impl Database {
     /// A transaction for work of the engine's own.
-    pub(crate) fn own_transaction(&self, name: &str) -> Transaction {
+    pub(crate) fn own_transaction(&self, name: &'static str) -> Transaction {
         let owner = self.engine.locks.owner(duramen_base::SessionId(0));
         Transaction::new(&owner, TxnKind::System, name, IsolationLevel::ReadCommitted)
     }
 }
 
-fn new_store(
+pub(crate) fn new_store(
     engine: &Engine,
     env: &Env,
     id: DbId,
@@ -374,7 +368,7 @@ fn new_store(
         id,
         env: env.clone(),
         guid,
-        files: RwLock::new(files),
+        files: RwLock::ranked(Rank::Files, files),
         log: OnceLock::new(),
         temporary: tempdb::is_temporary(id),
         standby: !Arc::ptr_eq(&env.disk, &engine.env.disk),
@@ -385,7 +379,7 @@ fn new_store(
     })
 }
 
-fn assemble(
+pub(crate) fn assemble(
     engine: &Arc<Engine>,
     store: &Arc<DbStore>,
     name: &str,
@@ -406,14 +400,15 @@ fn assemble(
         store: store.clone(),
         access: access.clone() as Arc<dyn LogAccess>,
         transactions: TransactionLog::new(id, access, next),
-        boot: Mutex::new(boot),
-        storages: RwLock::default(),
+        boot: Mutex::ranked(Rank::Boot, boot),
+        storages: RwLock::ranked(Rank::Units, FixedHashMap::default()),
         file_state: FileState::new(tempdb::is_temporary(id)),
         changed: ChangedExtents::default(),
         counts: CountState::default(),
-        drops: Mutex::new(BTreeMap::new()),
-        releasing: Mutex::new(()),
-        checkpoint_lock: Mutex::new(()),
+        drops: Mutex::ranked(Rank::Drops, BTreeMap::new()),
+        releasing: Mutex::ranked(Rank::Releasing, ()),
+        lendings: crate::lent::Lendings::default(),
+        checkpoint_lock: Mutex::ranked(Rank::Checkpoint, ()),
         log_room: Mutex::new(()),
         calm: crate::pace::Calm::default(),
         owes_checkpoint: AtomicBool::new(false),
@@ -432,7 +427,19 @@ fn assemble(
     db
 }
 
-fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlResult<Arc<Log>> {
+/// How the log of a database with this boot page is written.
+pub(crate) fn log_config(spec: &OpenDatabase, boot: &Boot) -> LogConfig {
+    let profile = boot.own.as_ref().map_or(0, |o| o.log_profile);
+    LogConfig {
+        db_name: spec.name.clone(),
+        db_id: spec.id,
+        profile: profile_of(profile),
+        sector: spec.sector,
+        ..LogConfig::default()
+    }
+}
+
+fn create_log(env: &Env, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlResult<Arc<Log>> {
     let config = LogConfig {
         db_name: spec.name.clone(),
         db_id: spec.id,
@@ -451,7 +458,7 @@ fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlRes
             "",
         ));
     };
-    let log = Log::create(&engine.env, config, first, &log_header(first, guid)?)
+    let log = Log::create(env, config, first, &log_header(first, guid)?)
         .map_err(|e| e.to_sql(&spec.name))?;
     for file in &spec.log[1..] {
         log.add_file(file, &log_header(file, guid)?)

@@ -45,7 +45,7 @@ pub struct RowsetDef {
     pub keys: Vec<KeyColumn>,
     /// IN_ROW_DATA
     pub au: AllocUnitId,
-    /// LOB_DATA, for values outside their rows.
+    /// For values outside their rows: LOB_DATA, or ROW_OVERFLOW_DATA where there are no (max) columns.
     pub lob_au: Option<AllocUnitId>,
     pub known: Known,
 }

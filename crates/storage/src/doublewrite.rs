@@ -25,7 +25,7 @@ use std::sync::Arc;
 use crc32c::crc32c;
 use duramen_base::planted::{self, Bug};
 use duramen_base::{PAGE_BYTES, PageId, SqlResult};
-use duramen_os::sync::{Mutex, RwLock, RwLockReadGuard};
+use duramen_os::sync::{Mutex, Rank, RwLock, RwLockReadGuard};
 use duramen_os::{AlignedBuf, Disk, DiskFile, Env, IoError, OpenOptions};
 
 use crate::error::io_error;
@@ -116,12 +116,15 @@ impl DoubleWrite {
         Ok(DoubleWrite {
             file,
             name,
-            inner: Mutex::new(Inner {
-                batch,
-                pending,
-                failed: Vec::new(),
-            }),
-            places: RwLock::new(()),
+            inner: Mutex::ranked(
+                Rank::DoubleWrite,
+                Inner {
+                    batch,
+                    pending,
+                    failed: Vec::new(),
+                },
+            ),
+            places: RwLock::ranked(Rank::Places, ()),
         })
     }
 
@@ -149,7 +152,8 @@ impl DoubleWrite {
                 let have = file.handle.len().unwrap_or(0);
                 // A file that was shorter at the crash has no such page in place.
                 if (u64::from(e.page.page) + 1) * PAGE_BYTES as u64 <= have {
-                    if planted::on(Bug::ChecksumTrusted) && looks_whole(&file, e.page.page) {
+                    let trusted = planted::on(Bug::ChecksumTrusted);
+                    if planted::on(Bug::TornStays) || trusted && looks_whole(&file, e.page.page) {
                         continue;
                     }
                     file.write_page(e.page.page, &e.bytes)?;
@@ -200,6 +204,10 @@ impl DoubleWrite {
         let mut inner = self.inner.lock();
         self.retry_failed(&mut inner, batch)?;
         let (number, newer) = (inner.batch + 1, batch.names());
+        debug_assert!(
+            newer.len() == batch.pages.len(),
+            "doublewrite/1: a batch has a page twice, and one of them is older"
+        );
         let stays = |e: &Entry| !newer.contains(&(e.guid, e.page));
         let failed = inner.failed.iter().map(|(_, e)| e);
         let kept: Vec<&Entry> = inner
@@ -341,6 +349,10 @@ impl Batch {
         let all: Vec<_> = own
             .chain(pending.iter().map(|e| (e.guid, e.page)))
             .collect();
+        debug_assert!(
+            count <= MAX_ENTRIES && data_at(count) as u64 <= half_of(1),
+            "doublewrite/2: {count} pages are more than a half takes"
+        );
         let (head, data) = self.buf.split_at_mut(HEAD_BYTES);
         head.fill(0);
         head[..16].copy_from_slice(&MAGIC);

@@ -1,7 +1,7 @@
 //! The engine (one per server) and its databases: what the rest of the room hangs on.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -9,7 +9,8 @@ use std::time::Duration;
 use duramen_base::planted::{self, Bug};
 use duramen_base::{AllocUnitId, DbId, Lsn, PageId, SqlError, SqlResult, XdesId};
 use duramen_os::Env;
-use duramen_os::sync::{Mutex, MutexGuard, RwLock};
+use duramen_os::memory::Broker;
+use duramen_os::sync::{Mutex, MutexGuard, Rank, RwLock};
 use duramen_txn::txlog::{Decision, TransactionLog};
 use duramen_txn::{Entity, LockDuration, LockManager, LockMode, LockOutcome, Resource};
 use duramen_txn::{FixedHashMap, RecordLog, Transaction, VersionStore};
@@ -39,11 +40,14 @@ use crate::truncation::Truncation;
 /// What the engine is started with.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
-    /// Bytes of the buffer pool.
+    /// Bytes that everything together may hold, pages first of all.
     pub memory: u64,
-    /// `duramen.dwb`
+    /// `duramen.dwb`; files for rows that wait are made beside it.
     pub doublewrite_path: PathBuf,
 }
+
+/// Of the limit, what row versions may take at most.
+const VERSIONS_PART: u64 = 4;
 
 /// Takes a database that was shut down out of use and recovers it; must not wait for the caller.
 pub type ShutDownHook = Box<dyn Fn(DbId, &SqlError) + Send + Sync>;
@@ -51,6 +55,8 @@ pub type ShutDownHook = Box<dyn Fn(DbId, &SqlError) + Send + Sync>;
 /// The buffer pool, the locks and the double-write file that all databases share.
 pub struct Engine {
     pub env: Env,
+    /// Everything that grows asks it.
+    pub memory: Arc<Broker>,
     pub locks: Arc<LockManager>,
     /// What rows were before running and recent changes.
     pub versions: VersionStore,
@@ -98,14 +104,21 @@ impl Engine {
 
     pub fn new(env: &Env, config: &EngineConfig) -> SqlResult<Arc<Engine>> {
         let doublewrite = DoubleWrite::open(env, &config.doublewrite_path)?;
+        let memory = Broker::new(config.memory);
         let versions = VersionStore::new();
-        versions.set_limit(config.memory / 4);
+        versions.set_limit(config.memory / VERSIONS_PART);
+        versions.follow(&memory);
+        let locks = LockManager::new();
+        locks.follow(&memory);
         let most = duramen_os::machine::memory_bytes();
+        let beside = config.doublewrite_path.parent();
+        let beside = beside.unwrap_or(Path::new(""));
         Ok(Arc::new(Engine {
             env: env.clone(),
-            locks: Arc::new(LockManager::new()),
+            locks: Arc::new(locks),
             versions,
-            pool: Pool::new(config.memory, most, doublewrite)?,
+            pool: Pool::new(&memory, most, doublewrite)?,
+            memory,
             databases: RwLock::new(BTreeMap::new()),
             instant_file_init: AtomicBool::new(true),
             definitions: Default::default(),
@@ -116,7 +129,7 @@ impl Engine {
             recoveries: Arc::default(),
             suspects: Arc::default(),
             on_shut_down: OnceLock::new(),
-            temp_space: TempSpace::new(),
+            temp_space: TempSpace::new(beside),
             checkpoint_debt: AtomicU32::new(CHECKPOINT_DEBT),
         }))
     }
@@ -145,9 +158,13 @@ impl Engine {
         self.pool.drop_clean()
     }
 
-    /// Bytes the buffer pool may hold from now on (`max server memory`); what is above is given back in the background.
+    /// Bytes that everything together may hold from now on (`max server memory`); the pool gives what is above back in the
+    /// background.
     pub fn set_memory_limit(&self, bytes: u64) {
-        self.pool.set_limit(bytes);
+        self.memory.set_limit(bytes);
+        self.versions.set_limit(bytes / VERSIONS_PART);
+        self.locks.set_memory_limit(bytes);
+        self.pool.call_lazy_writer();
     }
 
     /// `recovery interval (min)`: how long recovery of a database without a target may take; 0 is one minute.
@@ -259,10 +276,10 @@ impl Storage {
     pub fn new(au: AllocUnitId, roots: StorageRoots) -> Storage {
         Storage {
             au,
-            latch: RwLock::new(0),
-            roots: Mutex::new(roots),
+            latch: RwLock::ranked(Rank::Tree, 0),
+            roots: Mutex::ranked(Rank::Roots, roots),
             filegroup: AtomicU16::new(PRIMARY),
-            alloc: Mutex::new(AllocCursor::default()),
+            alloc: Mutex::ranked(Rank::Allocation, AllocCursor::default()),
             forgotten: AtomicU64::new(0),
             hint: AtomicU64::new(0),
             rows: RowCount::default(),
@@ -359,6 +376,8 @@ pub struct Database {
     pub(crate) drops: Mutex<BTreeMap<XdesId, Vec<DroppedChain>>>,
     /// One at a time gives chains back.
     pub(crate) releasing: Mutex<()>,
+    /// Large values that are read where they lie.
+    pub(crate) lendings: crate::lent::Lendings,
     pub(crate) checkpoint_lock: Mutex<()>,
     /// Held by who makes room in a log that cannot grow.
     pub(crate) log_room: Mutex<()>,
@@ -425,6 +444,13 @@ impl Database {
         context: Lcx,
         role: Role,
     ) -> SqlResult<Lsn> {
+        debug_assert!(
+            matches!(op, PageOp::Format { .. })
+                || page.page().page_id() == id
+                || page.page().page_id().is_null(),
+            "change/1: a record names page {id}, and page {} is changed",
+            page.page().page_id()
+        );
         let epoch = self.changed.epoch();
         let asks = tx.asks() && !matches!(role, Role::Compensation(_));
         self.mark_changed(id, asks)?;
@@ -520,9 +546,18 @@ impl Database {
         if let (PageOp::SetBit { bit, value: true }, Lcx::GAM) = (op, context) {
             self.backups.extent_freed(id, *bit);
         }
+        debug_assert!(
+            lsn > page.page().lsn() || lsn.is_null() || planted::on(Bug::NoCompensation),
+            "pool/3: page {id} goes back from {} to {lsn}",
+            page.page().lsn()
+        );
         let mut p = page.change();
         op.apply(id, context, &mut p)
             .map_err(|e| self.corrupt(id, e))?;
+        debug_assert!(
+            !matches!(op, PageOp::Format { .. }) || p.as_ref().page_id() == id,
+            "change/1: a page is formatted as another"
+        );
         if !(planted::on(Bug::ForgottenPageLsn) && matches!(op, PageOp::Modify { .. })) {
             p.set_lsn(lsn);
         }
@@ -533,7 +568,7 @@ impl Database {
     pub fn system<T>(
         &self,
         tx: &Transaction,
-        name: &str,
+        name: &'static str,
         work: impl FnOnce(&Transaction) -> SqlResult<T>,
     ) -> SqlResult<T> {
         let inner = tx.system(name);
@@ -707,5 +742,5 @@ impl Database {
 
 /// The client's form of a lock failure, a cancelled wait among them.
 pub fn lock_error(e: duramen_txn::LockError, tx: &Transaction) -> SqlError {
-    duramen_txn::errors::lock_error(e, tx.spid()).unwrap_or_else(duramen_txn::errors::given_up)
+    duramen_txn::errors::lock_error(e, tx.spid()).unwrap_or_else(SqlError::given_up)
 }

@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
 use duramen_observe::{FileIo, Transfer};
-use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::sync::{Mutex, Rank, RwLock};
 use duramen_os::{DiskFile, Env, OpenOptions};
 use duramen_txn::RecordLog;
 
@@ -117,7 +118,7 @@ impl DataFile {
             path: spec.path.clone(),
             size: AtomicU32::new(spec.size),
             spec: RwLock::new(spec.clone()),
-            alloc: Mutex::new(0),
+            alloc: Mutex::ranked(Rank::FileMaps, 0),
             free_extents: AtomicU32::new(0),
             closing: AtomicBool::new(false),
             create_lsn: Lsn::NULL,
@@ -226,6 +227,12 @@ impl DbStore {
         }
     }
 
+    /// Whether the log is durable up to `lsn`, or is not asked.
+    pub fn is_logged(&self, lsn: Lsn) -> bool {
+        let log = self.log.get().filter(|_| !self.temporary);
+        log.is_none_or(|l| l.durable_lsn() >= lsn.min(l.last_lsn()))
+    }
+
     /// Reads a page and checks what it says about itself: 823 and 824.
     pub fn read_page(&self, page: PageId, into: &mut PageBytes) -> SqlResult<()> {
         let file = self.expect_file(page)?;
@@ -290,6 +297,7 @@ fn check_page(store: &DbStore, page: PageId, bytes: &PageBytes, path: &Path) -> 
     let fail =
         |problem: &str| logical_error(problem, "read", store.id, page, &path.display().to_string());
     match verify(bytes) {
+        _ if planted::on(Bug::PageUnverified) => {}
         Verify::BadChecksum { expected, actual } => {
             return Err(fail(&format!(
                 "incorrect checksum (expected: {expected:#010x}; actual: {actual:#010x})"

@@ -2,13 +2,16 @@
 //!
 //! Invariants
 //! 1. A slot is given to a new row only under an X lock on its RID, and a deleted row's bytes stay reserved on the page
-//!    (`m_reservedCnt`) until its deleter has ended: undo finds slot and room as they were.
+//!    (`m_reservedCnt`) until its deleter has ended: undo finds slot and room as they were. [assert: heap/1]
 //! 2. A row that outgrows its page moves and leaves a stub; its RID stays. The far end points back, and moves again by
-//!    re-pointing the stub: chains are never longer than one step.
+//!    re-pointing the stub, before the old end goes: chains are never longer than one step, and never broken.
+//!    [test: heaps_forward_rows_and_keep_their_rids]
+//! 3. A row is read under its lock: tested under the latch that it is read under, or held while its far end is read.
+//!    [test: a_row_found_by_its_rid_is_read_committed]
 
 use duramen_base::{PageId, SqlResult};
 use duramen_observe::{Counter, count};
-use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
+use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::Lcx;
 
@@ -18,7 +21,7 @@ use crate::def::RowLocator;
 use crate::engine::Storage;
 use crate::format::FormatError;
 use crate::format::page::{BODY_BYTES, kind_of, page_type, record_kind};
-use crate::format::row::{forwarding_stub, forwarding_target, to_forwarded};
+use crate::format::row::{back_pointer, forwarding_stub, forwarding_target, to_forwarded};
 use crate::free_space::class_of;
 use crate::pool::PageWrite;
 use crate::reading::{Reading, Wanted};
@@ -91,7 +94,7 @@ impl Rowset {
             let mut slot = p.slot_count();
             if !new_slot
                 && !self.has_versions(&Self::rid_place(id, empty))
-                && self.lock_rid(tx, id, empty)
+                && self.lock_new(tx, (id, empty), context)
             {
                 slot = empty;
             }
@@ -100,10 +103,20 @@ impl Rowset {
                 storage.free.lock().wait(id);
                 continue;
             }
-            if !self.lock_rid(tx, id, slot) {
-                // Somebody waits for a slot that is not there yet: another page will do.
+            if !self.lock_new(tx, (id, slot), context) {
                 drop(page);
-                self.add_page(tx, storage, context)?;
+                match self.db.engine.locks.is_full(&tx.owner) {
+                    // There is no memory for one more lock: those that there are become the table's, or it is error 1204.
+                    true => {
+                        let locks = &self.db.engine.locks;
+                        locks.escalate(&tx.owner, self.db.id, self.def.object);
+                        self.lock_row(tx, &self.rid(id, slot))?;
+                    }
+                    // Somebody waits for a slot that is not there yet: another page will do.
+                    false => {
+                        self.add_page(tx, storage, context)?;
+                    }
+                }
                 continue;
             }
             let info = lock_info(self.def.object.0, &self.rid(id, slot));
@@ -113,6 +126,14 @@ impl Rowset {
             if is_row {
                 self.keep_version(tx, || Self::rid_place(id, slot).to_vec(), None)?;
             }
+            debug_assert!(
+                page.page().alloc_unit() == storage.au,
+                "heap/1: a row goes to a page of another heap"
+            );
+            debug_assert!(
+                slot == page.page().slot_count() || page.page().slot_offset(slot) == Ok(0),
+                "heap/1: a slot is given to a new row that has one"
+            );
             let op = PageOp::Insert {
                 slot,
                 rows: vec![row],
@@ -137,18 +158,32 @@ impl Rowset {
         }
     }
 
-    pub(crate) fn lock_rid(&self, tx: &Transaction, page: PageId, slot: u16) -> bool {
-        let e = self.entity();
-        let intent = Resource::Page(self.db.id, page);
-        self.db
-            .try_lock(tx, &e, &intent, LockMode::IX, LockDuration::Normal)
-            && self.db.try_lock(
+    /// Locks the place of a new record. Nobody but its maker finds the way to a piece of a large value before its row is there:
+    /// that it is nobody's is enough. (Two locks for each of a hundred thousand pieces are all that there is memory for.)
+    fn lock_new(&self, tx: &Transaction, (page, slot): (PageId, u16), context: Lcx) -> bool {
+        match context == Lcx::TEXT_MIX || context == Lcx::TEXT_TREE {
+            true => self.db.try_lock(
                 tx,
-                &e,
+                &self.entity(),
                 &self.rid(page, slot),
                 LockMode::X,
-                LockDuration::Normal,
-            )
+                LockDuration::Instant,
+            ),
+            false => self.lock_rid(tx, page, slot),
+        }
+    }
+
+    pub(crate) fn lock_rid(&self, tx: &Transaction, page: PageId, slot: u16) -> bool {
+        let wanted = |resource, mode| Wanted {
+            resource,
+            mode,
+            duration: LockDuration::Normal,
+        };
+        let page_lock = wanted(Resource::Page(self.db.id, page), LockMode::IX);
+        self.try_uncounted(tx, page_lock).is_ok()
+            && self
+                .try_uncounted(tx, wanted(self.rid(page, slot), LockMode::X))
+                .is_ok()
     }
 
     /// A new page for rows: the next inserts go there.
@@ -223,29 +258,39 @@ impl Rowset {
         page: PageId,
         slot: u16,
     ) -> SqlResult<Option<(PageId, u16, Vec<u8>)>> {
-        let record = {
-            let p = self.db.read_page(page)?;
-            if p.page().alloc_unit() != self.def.au {
-                return Ok(None);
+        let mut before = None;
+        loop {
+            let record = {
+                let p = self.db.read_page(page)?;
+                if p.page().alloc_unit() != self.def.au {
+                    return Ok(None);
+                }
+                match p.page().record(slot) {
+                    Ok(Some(r)) => r.to_vec(),
+                    _ => return Ok(None),
+                }
+            };
+            if kind_of(record[0]) != record_kind::FORWARDING_STUB {
+                return Ok(Some((page, slot, record)));
             }
-            match p.page().record(slot) {
-                Ok(Some(r)) => r.to_vec(),
-                _ => return Ok(None),
+            count(Counter::ForwardedRecords, 1);
+            self.storage.operations.forwarded.add(1);
+            let target = forwarding_target(&record).map_err(|e| self.db.corrupt(page, e))?;
+            let far = {
+                let p = self.db.read_page(target.0)?;
+                let record = p.page().expect_record(target.1).map(<[u8]>::to_vec);
+                record.and_then(|far| back_pointer(&far).map(|home| (home, far)))
+            };
+            match far {
+                Ok((home, far)) if home == (page, slot) => {
+                    return Ok(Some((target.0, target.1, far)));
+                }
+                // Who reads without a lock may find the far end gone: the stub then says where to, and is looked at again.
+                _ if before != Some(target) => before = Some(target),
+                Ok(_) => return Err(self.db.corrupt(page, FormatError::Corrupt("back pointer"))),
+                Err(e) => return Err(self.db.corrupt(target.0, e)),
             }
-        };
-        if kind_of(record[0]) != record_kind::FORWARDING_STUB {
-            return Ok(Some((page, slot, record)));
         }
-        count(Counter::ForwardedRecords, 1);
-        self.storage.operations.forwarded.add(1);
-        let (page, slot) = forwarding_target(&record).map_err(|e| self.db.corrupt(page, e))?;
-        let p = self.db.read_page(page)?;
-        let record = p
-            .page()
-            .expect_record(slot)
-            .map_err(|e| self.db.corrupt(page, e))?
-            .to_vec();
-        Ok(Some((page, slot, record)))
     }
 
     pub(crate) fn heap_fetch(
@@ -258,28 +303,75 @@ impl Rowset {
         let locking = self.locking(tx, reading);
         self.lock_for_read(tx, &locking, reading)?;
         if let Some(view) = &reading.view {
-            return self.heap_fetch_as_of(tx, view, page, slot);
+            return self.heap_fetch_as_of(tx, view, (page, slot), reading.lends);
         }
-        if let Some((mode, duration)) = locking.row {
+        let Some((mode, duration)) = locking.row else {
+            return self.heap_values(page, slot, reading.lends);
+        };
+        if duration == LockDuration::Instant {
+            // Tested under the latch that the row is read under: between the two nobody changes it.
+            let p = self.db.read_page(page)?;
+            if p.page().alloc_unit() != self.def.au {
+                return Ok(None);
+            }
             let wanted = Wanted {
                 resource: self.rid(page, slot),
                 mode,
                 duration,
             };
-            if reading.skip_locked {
-                if self.try_wanted(tx, wanted).is_err() {
-                    return Ok(None);
+            if self.try_wanted(tx, wanted).is_ok() {
+                match p.page().record(slot) {
+                    Ok(Some(row)) if kind_of(row[0]) != record_kind::FORWARDING_STUB => {
+                        return self.decode(row, reading.lends).map(Some);
+                    }
+                    Ok(Some(_)) => {}
+                    _ => return Ok(None),
                 }
-            } else {
-                self.wait_for(tx, &wanted, reading.no_wait)?;
             }
         }
-        self.heap_values(page, slot)
+        self.heap_values_locked(tx, (page, slot), (mode, duration), reading)
     }
 
-    pub(crate) fn heap_values(&self, page: PageId, slot: u16) -> SqlResult<Option<Vec<Value>>> {
+    /// The row at a RID under its lock. One that is only tested is held meanwhile all the same: the far end lies on a
+    /// page of its own, which a writer changes without a look at the stub's.
+    pub(crate) fn heap_values_locked(
+        &self,
+        tx: &Transaction,
+        (page, slot): (PageId, u16),
+        (mode, duration): (LockMode, LockDuration),
+        reading: &Reading,
+    ) -> SqlResult<Option<Vec<Value>>> {
+        let resource = self.rid(page, slot);
+        let wanted = Wanted {
+            resource,
+            mode,
+            duration: LockDuration::Normal,
+        };
+        let acquired = match reading.skip_locked {
+            true => match self.try_wanted(tx, wanted) {
+                Ok(acquired) => acquired,
+                Err(_) => return Ok(None),
+            },
+            false => self.wait_for(tx, &wanted, reading.no_wait)?,
+        };
+        let values = self.heap_values(page, slot, reading.lends);
+        if duration == LockDuration::Instant
+            && acquired == Acquired::New
+            && tx.owner.holds(&resource) == Some(mode)
+        {
+            self.db.engine.locks.unlock(&tx.owner, &resource, mode);
+        }
+        values
+    }
+
+    pub(crate) fn heap_values(
+        &self,
+        page: PageId,
+        slot: u16,
+        lends: bool,
+    ) -> SqlResult<Option<Vec<Value>>> {
         match self.resolve(page, slot)? {
-            Some((_, _, row)) => self.decode(&row).map(Some),
+            Some((_, _, row)) => self.decode(&row, lends).map(Some),
             None => Ok(None),
         }
     }
@@ -303,6 +395,14 @@ impl Rowset {
         let op = PageOp::Delete { slot, row: &row };
         self.db
             .change(tx, id, &mut page, &op, context, Role::Normal)?;
+        debug_assert!(
+            slot >= page.page().slot_count() || page.page().slot_offset(slot) == Ok(0),
+            "heap/1: a deleted row is still in its slot"
+        );
+        debug_assert!(
+            usize::from(page.page().reserved_bytes()) >= row.len(),
+            "heap/1: the room of a deleted row is not kept for its undo"
+        );
         storage.free.lock().put(id, class_of(page.page()));
         Ok(())
     }
@@ -316,10 +416,11 @@ impl Rowset {
             return Ok(false);
         };
         self.keep_version(tx, || Self::rid_place(page, slot).to_vec(), Some(&row))?;
+        // The stub goes before the far end, which it must lead to for those who read without a lock.
+        self.remove(tx, &self.storage, (page, slot), Lcx::HEAP)?;
         if (real_page, real_slot) != (page, slot) {
             self.remove(tx, &self.storage, (real_page, real_slot), Lcx::HEAP)?;
         }
-        self.remove(tx, &self.storage, (page, slot), Lcx::HEAP)?;
         self.storage.operations.deleted.add(1);
         // After the row: whoever reads the row under its latch finds what it points to.
         self.free_lobs(tx, &row)?;
@@ -351,7 +452,11 @@ impl Rowset {
         let Some((real_page, real_slot, old)) = self.resolve(page, slot)? else {
             return Ok(false);
         };
-        let row = self.encode(tx, values)?;
+        let kept = match self.may_stay(values) {
+            true => self.pointers(&old)?,
+            false => Vec::new(),
+        };
+        let row = self.encode_over(tx, values, &kept)?;
         self.keep_version(tx, || Self::rid_place(page, slot).to_vec(), Some(&old))?;
         let forwarded = (real_page, real_slot) != (page, slot);
         let moved = to_forwarded(&self.def.layout, &row, page, slot)
@@ -360,18 +465,19 @@ impl Rowset {
         self.count_pulled_in(&old, &row)?;
         self.storage.operations.updated.add(1);
         if self.heap_replace(tx, real_page, real_slot, in_place)? {
-            self.free_lobs(tx, &old)?;
+            self.free_replaced(tx, &old, &row, &kept)?;
             return Ok(true);
         }
         let (new_page, new_slot) = self.put_row(tx, &self.storage, &moved, Lcx::HEAP)?;
-        if forwarded {
-            self.remove(tx, &self.storage, (real_page, real_slot), Lcx::HEAP)?;
-        }
         if !self.heap_replace(tx, page, slot, &forwarding_stub(new_page, new_slot))? {
             // No row is shorter than a stub.
             return Err(self.db.corrupt(page, FormatError::NoSpace));
         }
-        self.free_lobs(tx, &old)?;
+        // Only now: for those who read without a lock the stub always leads to the row.
+        if forwarded {
+            self.remove(tx, &self.storage, (real_page, real_slot), Lcx::HEAP)?;
+        }
+        self.free_replaced(tx, &old, &row, &kept)?;
         Ok(true)
     }
 

@@ -15,16 +15,18 @@
 //!    order they go back. Of one transaction that is the most that it has freed from any of its changes to its last.
 //!    `m_reservedCnt` is that or more: what a transaction fills of its own room it gives up, and gets again when it is
 //!    undone. Only in heaps: rows of a B-tree may be on another page when they are undone. And a new slot takes none of
-//!    it: slots stay when an insert is undone.
+//!    it: slots stay when an insert is undone. [assert: kept_room/1]
 //! 2. As long as a transaction may put a record back into a slot of a heap, at least one byte is kept for it: empty slots
-//!    are dropped from a page only where nothing is.
+//!    are dropped from a page only where nothing is. [assert: kept_room/2]
 //! 3. The fields belong to the change that frees or fills: redo makes them as the change did, except that it takes
 //!    everybody for active. What is kept then is more, until somebody looks.
+//!    [test: slots_that_a_rollback_took_away_are_taken_away_by_redo]
 //!
 //! Rows that are alone on a leaf need nothing of this: whatever becomes of one, it fits. System transactions that move
 //! rows from one page to another hold the tree.
 
 use duramen_base::XdesId;
+use duramen_base::planted::{self, Bug};
 use duramen_txn::{Standing, Transaction};
 use duramen_wal::record::Lcx;
 
@@ -85,6 +87,10 @@ impl Kept {
 
     /// Without the shares of those that have ended; `asks` is active.
     fn now(mut self, asks: XdesId, standing: impl Fn(XdesId) -> Standing) -> Kept {
+        debug_assert!(
+            self.youngest != asks || asks.0 == 0 || standing(asks) == Standing::Active,
+            "kept_room/1: who asks is active"
+        );
         if self.youngest == asks {
             if self.older > 0 && standing(XdesId(asks.0.saturating_sub(1))) == Standing::Gone {
                 self.older = 0;
@@ -114,6 +120,14 @@ impl Kept {
     }
 
     fn write(self, p: &mut PageMut<'_>) {
+        debug_assert!(
+            self.own <= BODY_BYTES as u16 && self.older <= BODY_BYTES as u16,
+            "kept_room/1: no share is more than a page has"
+        );
+        debug_assert!(
+            self.older + self.own == 0 || self.youngest.0 != 0,
+            "kept_room/1: room is kept for nobody"
+        );
         p.set_reserved_bytes(self.older.saturating_add(self.own));
         p.set_xact_reserved(self.own);
         p.set_xdes(self.youngest);
@@ -129,7 +143,7 @@ pub(crate) fn account(
     context: Lcx,
     standing: impl Fn(XdesId) -> Standing,
 ) {
-    if after == before || xdes.0 == 0 {
+    if after == before || xdes.0 == 0 || planted::on(Bug::RoomNotKept) {
         return;
     }
     let mut kept = Kept::on(p.as_ref());
@@ -137,10 +151,19 @@ pub(crate) fn account(
         if kept.older + kept.own > 0 {
             kept = kept.now(xdes, standing);
         }
-        kept.and(xdes, after - before).write(p);
+        let more = kept.and(xdes, after - before);
+        debug_assert!(
+            more.older.saturating_add(more.own) >= (after - before).min(BODY_BYTES as u16),
+            "kept_room/1: less is kept than was freed"
+        );
+        more.write(p);
     } else if kept.own > 1 && kept.youngest == xdes && has_class(context) {
         // Its own room, all but a byte: see the second invariant.
         kept.own -= (before - after).min(kept.own - 1);
+        debug_assert!(
+            kept.own > 0,
+            "kept_room/2: the last byte of a slot's room is given up"
+        );
         kept.write(p);
     }
 }
@@ -245,4 +268,4 @@ impl Rowset {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

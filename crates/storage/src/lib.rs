@@ -11,6 +11,7 @@
 //! | `row_counts`, `page_counts`, `counts` | how many rows a rowset has, and how many pages |
 //! | `rowset`, `open`, `heap`, `btree`, `lob`, `cursor` | rows, and rowsets that are kept open for them |
 //! | `load` | many rows at once, page by page |
+//! | `spill` | files for rows that wait, beside tempdb's |
 //! | `free_space` | which heap and text pages have room |
 //! | `kept_room` | room that open transactions have freed, which stays their own |
 //! | `tempdb` | what is different about the database that dies with the process |
@@ -42,6 +43,7 @@ mod database;
 mod dblog;
 mod def;
 mod doublewrite;
+mod emergency;
 mod engine;
 mod error;
 mod file_space;
@@ -52,6 +54,7 @@ mod ghosts;
 mod heap;
 pub mod inspect;
 mod kept_room;
+mod lent;
 mod load;
 mod lob;
 mod log_files;
@@ -68,6 +71,7 @@ mod rollback;
 mod row_counts;
 mod rowset;
 mod sample;
+mod spill;
 mod suspects;
 mod temp_space;
 mod tempdb;
@@ -91,7 +95,7 @@ pub use file_space::FileSpace;
 pub use files::{
     DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
 };
-pub use load::{Build, BuildError, Load, LoadError, Logging, Unsorted, write_sorted};
+pub use load::{Build, BuildError, Load, LoadError, Logging, Sorter, Unsorted, write_sorted};
 pub use open::OpenRowsets;
 pub use operations::{LatchWaits, OperationCounts};
 pub use physical::{Level, Records, Scan};
@@ -99,7 +103,7 @@ pub use pool::{BufferedPage, PoolStats};
 pub use reading::{Grain, Reading};
 pub use recovery::{Notice, Recovering, RecoverySummary};
 pub use rowset::Rowset;
+pub use spill::remove_old_spills;
 pub use suspects::{SuspectPage, Suspicion};
-pub use temp_space::no_room_to_spill;
 pub use tempdb::note_files as note_tempdb_files;
 pub use truncation::RecoveryModel;

@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::memory::{Clerk, out_of_memory};
 use duramen_txn::Transaction;
-use duramen_types::Value;
 use duramen_types::batch::Column;
+use duramen_types::{Spooled, Value};
 use duramen_wal::record::Lcx;
 
 use crate::format::layout::ColumnLayout;
@@ -21,12 +22,16 @@ use crate::format::pack::append_row;
 use crate::format::pack_columns::append_rows;
 use crate::format::page::MAX_RECORD_BYTES;
 use crate::format::row::{Field, decode_fields, encode_fields};
-use crate::format::values::{decode_row_with, field_of};
+use crate::format::values::{decode_row_lending, field_of};
 use crate::format::{FormatError, FormatResult};
 use crate::rowset::Rowset;
 
 /// The longest (max) value that stays in its row.
 const MAX_INLINE_BYTES: usize = 8000;
+/// Pieces of a value that are written between two looks at whether it is still wanted.
+const PIECES_ASKED: usize = 64;
+/// Before a longer value is read somebody is asked whether there is room for it.
+const LARGE_BYTES: u64 = 1 << 20;
 /// Bytes of an in-row root with one link.
 const ROOT_BYTES: usize = 24;
 
@@ -46,7 +51,7 @@ impl Rowset {
         out: &mut Vec<u8>,
     ) -> SqlResult<()> {
         if self.has_pieces() {
-            out.extend(self.encode_in_pieces(tx, values)?);
+            out.extend(self.encode_in_pieces(tx, values, &[])?);
             return Ok(());
         }
         let start = out.len();
@@ -90,11 +95,44 @@ impl Rowset {
 
     /// Whether values may go outside their rows.
     fn has_pieces(&self) -> bool {
-        let layout = &self.def.layout;
-        self.def.lob_au.is_some() && (layout.max_row_bytes() > MAX_RECORD_BYTES || self.has_max())
+        self.def.lob_au.is_some() && self.def.layout.may_overflow()
     }
 
-    fn encode_in_pieces(&self, tx: &Transaction, values: &[Value]) -> SqlResult<Vec<u8>> {
+    /// [`Rowset::encode`] of a row that takes the place of one with these pointers: a value that was not changed stays where
+    /// it is.
+    pub(crate) fn encode_over(
+        &self,
+        tx: &Transaction,
+        values: &[Value],
+        pointers: &[Vec<u8>],
+    ) -> SqlResult<Vec<u8>> {
+        match pointers.is_empty() {
+            true => self.encode(tx, values),
+            false => self.encode_in_pieces(tx, values, pointers),
+        }
+    }
+
+    /// Whether a row that is to be changed has values that may stay where they are.
+    pub(crate) fn may_stay(&self, values: &[Value]) -> bool {
+        self.has_pieces() && values.iter().any(|v| matches!(v, Value::Spooled(_)))
+    }
+
+    /// The pointers to values outside a row.
+    pub(crate) fn pointers(&self, row: &[u8]) -> SqlResult<Vec<Vec<u8>>> {
+        let fields = decode_fields(&self.def.layout, row)?;
+        let pointers = fields.into_iter().filter_map(|f| match f {
+            Field::Complex(pointer) => Some(pointer.into_owned()),
+            _ => None,
+        });
+        Ok(pointers.collect())
+    }
+
+    fn encode_in_pieces(
+        &self,
+        tx: &Transaction,
+        values: &[Value],
+        pointers: &[Vec<u8>],
+    ) -> SqlResult<Vec<u8>> {
         let layout = &self.def.layout;
         if values.len() != layout.columns.len() {
             return Err(FormatError::Corrupt("number of columns").into());
@@ -103,7 +141,13 @@ impl Rowset {
             .columns
             .iter()
             .zip(values)
-            .map(|(c, v)| field_of(c, v))
+            .map(|(c, v)| match v {
+                Value::Spooled(s) => match self.pointer_of(s, pointers) {
+                    Some(pointer) => Ok(Field::Complex(Cow::Owned(pointer.to_vec()))),
+                    None => self.push_spooled(tx, c, s),
+                },
+                v => field_of(c, v),
+            })
             .collect::<SqlResult<_>>()?;
         for (c, f) in layout.columns.iter().zip(&mut fields) {
             if c.ty.is_max() && f.len() > MAX_INLINE_BYTES {
@@ -129,7 +173,7 @@ impl Rowset {
         }
     }
 
-    /// A row of these fields, the widest outside it as long as they do not fit.
+    /// A row of these fields, the widest outside it as long as they do not fit. Keys are compared where they are: they stay.
     fn fit(&self, tx: &Transaction, mut fields: Vec<Field<'_>>) -> SqlResult<Vec<u8>> {
         let layout = &self.def.layout;
         loop {
@@ -138,23 +182,19 @@ impl Rowset {
                 Ok(_) | Err(FormatError::NoSpace) => {}
                 Err(e) => return Err(e.into()),
             }
-            let widest = layout
-                .columns
-                .iter()
-                .zip(&mut fields)
-                .filter(|(c, f)| {
-                    c.is_variable() && matches!(f, Field::Inline(b) if b.len() > ROOT_BYTES)
-                })
-                .max_by_key(|(_, f)| f.len());
-            match widest {
-                Some((c, f)) => self.push_out(tx, c, f)?,
+            let is_key = |at: usize| self.def.keys.iter().any(|k| k.column == at);
+            let widest =
+                (0..)
+                    .zip(layout.columns.iter().zip(&mut fields))
+                    .filter(|(at, (c, f))| {
+                        let long = matches!(f, Field::Inline(b) if b.len() > ROOT_BYTES);
+                        long && c.is_variable() && !is_key(*at)
+                    });
+            match widest.max_by_key(|(_, (_, f))| f.len()) {
+                Some((_, (c, f))) => self.push_out(tx, c, f)?,
                 None => return Err(row_too_long(MAX_RECORD_BYTES + 1)),
             }
         }
-    }
-
-    fn has_max(&self) -> bool {
-        self.def.layout.columns.iter().any(|c| c.ty.is_max())
     }
 
     /// Writes a field's bytes to text pages and puts the pointer in its place.
@@ -162,19 +202,70 @@ impl Rowset {
         let Field::Inline(bytes) = &*field else {
             return Ok(());
         };
+        let blob = duramen_os::random::next_u64() | 1;
+        let mut links = Vec::new();
+        self.put_pieces(tx, blob, bytes, &mut links)?;
+        *field = self.pointer_to(tx, c, blob, links)?;
+        Ok(())
+    }
+
+    /// Writes a value that is not in memory to text pages: the pointer that stands in the row.
+    fn push_spooled(
+        &self,
+        tx: &Transaction,
+        c: &ColumnLayout,
+        value: &Spooled,
+    ) -> SqlResult<Field<'static>> {
+        let blob = duramen_os::random::next_u64() | 1;
+        let mut links = Vec::new();
+        let mut window = vec![0; MAX_DATA_BYTES * PIECES_ASKED];
+        let mut at = 0;
+        while at < value.len() {
+            let n = window.len().min(value.len() - at);
+            value.read(at, &mut window[..n])?;
+            self.put_pieces(tx, blob, &window[..n], &mut links)?;
+            at += n;
+        }
+        self.pointer_to(tx, c, blob, links)
+    }
+
+    /// Writes more of a value to text pages; `links` say where its pieces are, in their order.
+    fn put_pieces(
+        &self,
+        tx: &Transaction,
+        blob: u64,
+        bytes: &[u8],
+        links: &mut Vec<Link>,
+    ) -> SqlResult<()> {
         let Some(au) = self.def.lob_au else {
             return Err(row_too_long(bytes.len()));
         };
         let storage = self.db.storage(au);
-        let blob = duramen_os::random::next_u64() | 1;
-        let mut links = Vec::new();
-        let mut end = 0u64;
+        let mut end = links.last().map_or(0, |l| l.end);
         for chunk in bytes.chunks(MAX_DATA_BYTES) {
+            if links.len() % PIECES_ASKED == PIECES_ASKED - 1 {
+                tx.check_given_up()?;
+            }
             let (page, slot) =
                 self.put_row(tx, &storage, &encode_data(blob, chunk)?, Lcx::TEXT_MIX)?;
             end += chunk.len() as u64;
             links.push(Link { end, page, slot });
         }
+        Ok(())
+    }
+
+    /// What stands in the row for a value whose pieces are written, with the levels between them.
+    fn pointer_to(
+        &self,
+        tx: &Transaction,
+        c: &ColumnLayout,
+        blob: u64,
+        mut links: Vec<Link>,
+    ) -> SqlResult<Field<'static>> {
+        let Some(au) = self.def.lob_au else {
+            return Err(row_too_long(MAX_RECORD_BYTES + 1));
+        };
+        let storage = self.db.storage(au);
         let mut level = 0;
         while links.len() > MAX_INROW_LINKS {
             let mut upper = Vec::new();
@@ -194,18 +285,18 @@ impl Rowset {
         };
         let pointer = encode_inrow(kind, level as u8, blob as u32, &links)?;
         self.storage.operations.pushed_out.add(1);
-        *field = Field::Complex(Cow::Owned(pointer));
-        Ok(())
+        Ok(Field::Complex(Cow::Owned(pointer)))
     }
 
-    /// A row's values, with those outside the row read in.
-    pub(crate) fn decode(&self, row: &[u8]) -> SqlResult<Vec<Value>> {
-        decode_row_with(&self.def.layout, row, &mut |_, pointer| {
-            self.read_off_row(pointer)
+    /// A row's values, with those outside the row read in, or where they may stay ([`crate::reading::Reading::lends`]) lent.
+    pub(crate) fn decode(&self, row: &[u8], lends: bool) -> SqlResult<Vec<Value>> {
+        decode_row_lending(&self.def.layout, row, &mut |c, pointer| {
+            self.off_row(c, pointer, lends)
         })
     }
 
     pub(crate) fn read_off_row(&self, pointer: &[u8]) -> SqlResult<Vec<u8>> {
+        self.check_room(pointer)?;
         let mut failed = None;
         let mut pages = 0;
         let value = read_value(pointer, &mut |id, slot| {
@@ -235,6 +326,18 @@ impl Rowset {
         }
     }
 
+    /// 701 when a large value is to be read and there is no room for it in memory.
+    fn check_room(&self, pointer: &[u8]) -> SqlResult<()> {
+        let bytes = match decode_pointer(pointer) {
+            Ok(Pointer::InRow { links, .. }) => links.last().map_or(0, |l| l.end),
+            _ => 0,
+        };
+        match bytes < LARGE_BYTES || self.db.engine.memory.fits(Clerk::Values, bytes) {
+            true => Ok(()),
+            false => Err(out_of_memory()),
+        }
+    }
+
     /// Counts the values that were outside `old` and stand in `new`, the row that it becomes.
     pub(crate) fn count_pulled_in(&self, old: &[u8], new: &[u8]) -> SqlResult<()> {
         if !self.has_pieces() {
@@ -250,6 +353,30 @@ impl Rowset {
 
     /// Frees the pieces that a row which goes away points to.
     pub(crate) fn free_lobs(&self, tx: &Transaction, row: &[u8]) -> SqlResult<()> {
+        self.free_lobs_but(tx, row, &[])
+    }
+
+    /// The same for a row in whose place another one has come, which may have kept some of its pointers.
+    pub(crate) fn free_replaced(
+        &self,
+        tx: &Transaction,
+        old: &[u8],
+        new: &[u8],
+        kept: &[Vec<u8>],
+    ) -> SqlResult<()> {
+        match kept.is_empty() {
+            true => self.free_lobs(tx, old),
+            false => self.free_lobs_but(tx, old, &self.pointers(new)?),
+        }
+    }
+
+    /// The same, but for those that the row in its place, with these pointers, points to as well.
+    pub(crate) fn free_lobs_but(
+        &self,
+        tx: &Transaction,
+        row: &[u8],
+        kept: &[Vec<u8>],
+    ) -> SqlResult<()> {
         let Some(au) = self.def.lob_au else {
             return Ok(());
         };
@@ -257,7 +384,12 @@ impl Rowset {
         let mut todo = Vec::new();
         for field in decode_fields(&self.def.layout, row)? {
             if let Field::Complex(pointer) = field {
-                match decode_pointer(&pointer)? {
+                if kept.iter().any(|k| **k == *pointer) {
+                    continue;
+                }
+                let pointer = decode_pointer(&pointer)?;
+                self.settle_lent(&pointer)?;
+                match pointer {
                     Pointer::Text { page, slot } if !page.is_null() => todo.push((page, slot)),
                     Pointer::Text { .. } => {}
                     Pointer::InRow { links, .. } => {

@@ -2,16 +2,17 @@
 //!
 //! Invariants
 //! 1. A page is in at most one frame; the page table (sharded) says which. Latches are first tried, and pins only grow,
-//!    under the shard's lock.
+//!    under the shard's lock. [assert: pool/1]
 //! 2. A frame that somebody pins or latches is never given to another page. Who finds the latch taken pins and waits; who
-//!    has the latch needs no pin. A frame being written down is pinned by its writer.
-//! 3. **The write-ahead rule**: no page goes to disk before its log is durable up to the page's LSN (`write`).
+//!    has the latch needs no pin. A frame being written down is pinned by its writer. [assert: pool/2]
+//! 3. **The write-ahead rule**: no page goes to disk before its log is durable up to the page's LSN (`write`). [assert: pool/3]
 //! 4. A frame is marked dirty *before* the record that describes its change is appended, so a checkpoint that begins
 //!    after the record sees the frame. It is taken away under the latch, as the page is copied; a write that fails puts it
-//!    back, and until then the frame is pinned.
+//!    back, and until then the frame is pinned. [assert: pool/4]
 //! 5. Writers of pages take the write lock, and inside it they never wait for a latch: whoever holds a latch may be
-//!    waiting for the write lock.
-//! 6. Frames with memory are never more than `limit` (but for a limit that has just been lowered: `lazy_step`).
+//!    waiting for the write lock. [assert: pool/5]
+//! 6. Frames with memory are never more than the memory broker leaves room for (but for a room that has just become
+//!    smaller: `lazy_step`). [assert: pool/6]
 //!
 //! What a page costs. Found: shard lock, probe, latch, and the two let go: four locked instructions and two or three
 //! cache misses when the page is cold in the processor's cache, some 40 ns when it is not. Not found: a frame from the
@@ -35,6 +36,8 @@ mod write;
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
+#[cfg(debug_assertions)]
+use std::sync::atomic::AtomicU16;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -45,7 +48,8 @@ use duramen_observe::{
     Counter, LatchClass, WaitType, count, count_page_dirtied, count_page_read, latch_wait,
     metering_reads, note_page_read, wait_on,
 };
-use duramen_os::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use duramen_os::memory::Broker;
+use duramen_os::sync::{Mutex, Rank, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use duramen_os::time;
 use duramen_os::{ArenaPage, PageArena};
 
@@ -54,6 +58,8 @@ use crate::error::io_error;
 use crate::files::DbStore;
 use crate::format::PageBytes;
 use crate::format::page::{PageMut, PageRef, page_type};
+#[cfg(debug_assertions)]
+use crate::format::sound;
 pub(crate) use ahead::{RUN, ReadRoom};
 use replace::Replacer;
 pub(crate) use write::Why;
@@ -119,7 +125,7 @@ pub(crate) struct FrameData {
 }
 
 /// A cache line each: neighbours are used by different threads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Frame {
     /// The page table key; 0 when free.
@@ -134,7 +140,61 @@ pub(crate) struct Frame {
     dirty: AtomicBool,
     /// Its page is being read: who finds the latch taken waits for the disk, not for another user of the page.
     loading: AtomicBool,
+    /// The rules of [`sound`] that its page broke when it came from the disk.
+    #[cfg(debug_assertions)]
+    broken: AtomicU16,
     data: RwLock<FrameData>,
+}
+
+impl Frame {
+    /// Asserts of a page that is on its way down what held when it came up.
+    fn assert_sound(&self, _page: PageRef<'_>, _key: u64) {
+        #[cfg(debug_assertions)]
+        {
+            let faults = sound::faults(_page) & !self.broken.load(Ordering::Relaxed);
+            debug_assert!(
+                faults == 0,
+                "format/3: page {} has been spoilt here: {:?}",
+                resource_of(_key),
+                sound::told(faults)
+            );
+            let id = _page.page_id();
+            debug_assert!(
+                id.is_null() || id == page_of(_key),
+                "pool/1: the frame of page {} has page {id}",
+                resource_of(_key)
+            );
+        }
+    }
+
+    /// Notes what a page breaks that has just been read.
+    fn has_read(&self, _page: PageRef<'_>) {
+        #[cfg(debug_assertions)]
+        self.broken.store(sound::faults(_page), Ordering::Relaxed);
+    }
+
+    /// A page is made here, whatever there was.
+    fn is_new(&self) {
+        #[cfg(debug_assertions)]
+        self.broken.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Default for Frame {
+    fn default() -> Frame {
+        Frame {
+            key: AtomicU64::default(),
+            pins: AtomicU32::default(),
+            tick: AtomicU32::default(),
+            dirty_since: AtomicU32::default(),
+            heat: AtomicU8::default(),
+            dirty: AtomicBool::default(),
+            loading: AtomicBool::default(),
+            #[cfg(debug_assertions)]
+            broken: AtomicU16::default(),
+            data: RwLock::ranked(Rank::Page, FrameData::default()),
+        }
+    }
 }
 
 struct Pin<'a>(&'a Frame);
@@ -148,7 +208,11 @@ impl<'a> Pin<'a> {
 
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
-        self.0.pins.fetch_sub(1, Ordering::Release);
+        let before = self.0.pins.fetch_sub(1, Ordering::Release);
+        debug_assert!(
+            before > 0,
+            "pool/2: a frame is let go of that nobody had pinned"
+        );
     }
 }
 
@@ -186,6 +250,14 @@ impl PageWrite<'_> {
     }
     /// Must be called before the log record of a change is appended (invariant 4).
     pub fn mark_dirty(&self) {
+        debug_assert!(
+            self.guard.valid,
+            "pool/2: a page is changed that is not there"
+        );
+        debug_assert!(
+            self.frame.key.load(Ordering::SeqCst) != 0,
+            "pool/2: a latched frame has no page"
+        );
         if !self.frame.dirty.load(Ordering::SeqCst) {
             self.pool.dirtied(self.frame);
         }
@@ -193,6 +265,10 @@ impl PageWrite<'_> {
     /// The bytes to change; the frame is dirty from here on.
     pub fn change(&mut self) -> PageMut<'_> {
         self.mark_dirty();
+        debug_assert!(
+            self.frame.dirty.load(Ordering::SeqCst),
+            "pool/4: a page is changed before its frame is dirty"
+        );
         let page = self.guard.page.as_deref_mut();
         PageMut::new(page.expect("a latched frame has memory"))
     }
@@ -236,11 +312,10 @@ enum Found<G, P> {
 }
 
 impl Pool {
-    /// A pool of `memory` bytes that may be allowed up to `most` bytes later.
-    pub fn new(memory: u64, most: u64, doublewrite: DoubleWrite) -> SqlResult<Pool> {
-        let frames = |bytes: u64| (bytes / replace::FRAME_COST).clamp(64, 1 << 30) as u32;
-        let limit = frames(memory);
-        let mut capacity = frames(most).max(limit);
+    /// A pool in the room that `broker` leaves it; its limit may be raised to `most` bytes later.
+    pub fn new(broker: &Arc<Broker>, most: u64, doublewrite: DoubleWrite) -> SqlResult<Pool> {
+        let limit = replace::frames_of(broker.limit());
+        let mut capacity = replace::frames_of(most).max(limit);
         // A machine that counts address space against its memory may refuse what is only held in reserve.
         let arena = loop {
             match PageArena::new(capacity as usize) {
@@ -258,9 +333,9 @@ impl Pool {
             shards: (0..SHARDS).map(|_| Mutex::new(Shard::default())).collect(),
             stores: RwLock::new(BTreeMap::new()),
             dirty: (0..MAX_DATABASES).map(|_| AtomicU32::new(0)).collect(),
-            write_lock: Mutex::new(write::Room::default()),
+            write_lock: Mutex::ranked(Rank::PageWriter, write::Room::default()),
             doublewrite,
-            replacer: Replacer::new(limit),
+            replacer: Replacer::new(broker.clone()),
         })
     }
 
@@ -467,7 +542,18 @@ impl Pool {
                     emit(|| PhysicalPageRead::of(store.id, page));
                     let read = PageRef::new(guard.page.as_deref().unwrap_or(&ZERO_PAGE));
                     store.page_waits.add(read, true, began.elapsed());
+                    frame.has_read(read);
+                } else {
+                    frame.is_new();
                 }
+                debug_assert!(
+                    frame.key.load(Ordering::SeqCst) == key,
+                    "pool/1: a frame is given to another page while its page is read"
+                );
+                debug_assert!(
+                    !guard.valid,
+                    "pool/1: a page is read into a frame that has one"
+                );
                 guard.valid = true;
                 Ok(Some(PageWrite {
                     guard,
@@ -503,11 +589,24 @@ impl Pool {
             self.put_free(index);
             return Ok(None);
         }
+        debug_assert!(
+            frame.key.load(Ordering::SeqCst) == 0,
+            "pool/1: a frame that is given out has a page"
+        );
+        debug_assert!(
+            !frame.dirty.load(Ordering::SeqCst),
+            "pool/4: a frame that is given out has changes"
+        );
+        debug_assert!(
+            guard.page.is_some(),
+            "pool/6: a frame that is given out has no memory"
+        );
         frame.key.store(key, Ordering::SeqCst);
         frame.loading.store(loading, Ordering::Relaxed);
         self.replacer.loaded(frame);
         guard.valid = false;
-        shard.frames.insert(key, index);
+        let other = shard.frames.insert(key, index);
+        debug_assert!(other.is_none(), "pool/1: a page is in two frames");
         drop(shard);
         Ok(Some((index, guard)))
     }
@@ -515,7 +614,12 @@ impl Pool {
     /// Frees a frame whose page could not be read. Whoever waits for the latch finds the frame not valid and looks again.
     fn unload(&self, index: u32, key: u64, guard: RwLockWriteGuard<'_, FrameData>) {
         let frame = self.frame(index);
-        self.shards[shard_of(key)].lock().frames.remove(&key);
+        let taken = self.shards[shard_of(key)].lock().frames.remove(&key);
+        debug_assert!(taken == Some(index), "pool/1: a page was in another frame");
+        debug_assert!(
+            !frame.dirty.load(Ordering::SeqCst),
+            "pool/4: a page that was never there has changes"
+        );
         frame.key.store(0, Ordering::SeqCst);
         drop(guard);
         while frame.pins.load(Ordering::SeqCst) != 0 {
@@ -541,6 +645,18 @@ impl Pool {
             }
             self.cleaned(f);
         }
+        debug_assert!(
+            f.key.load(Ordering::SeqCst) == key,
+            "pool/1: the page table and the frame disagree"
+        );
+        debug_assert!(
+            f.pins.load(Ordering::SeqCst) == 0,
+            "pool/2: a frame is taken from whoever has pinned it"
+        );
+        debug_assert!(
+            !f.dirty.load(Ordering::SeqCst),
+            "pool/4: a frame is taken with changes that nobody has written"
+        );
         shard.frames.remove(&key);
         f.key.store(0, Ordering::SeqCst);
         true
@@ -559,7 +675,9 @@ impl Pool {
     fn cleaned(&self, frame: &Frame) {
         if frame.dirty.swap(false, Ordering::SeqCst) {
             let db = db_of(frame.key.load(Ordering::SeqCst));
-            self.dirty[usize::from(db) % MAX_DATABASES].fetch_sub(1, Ordering::Relaxed);
+            let before =
+                self.dirty[usize::from(db) % MAX_DATABASES].fetch_sub(1, Ordering::Relaxed);
+            debug_assert!(before > 0, "pool/4: more frames get clean than were dirty");
         }
     }
 

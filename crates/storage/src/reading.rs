@@ -9,9 +9,8 @@
 //! | SERIALIZABLE, B-tree | RangeS-S on every key met and on the next one, kept | IS, kept |
 //! | SERIALIZABLE, heap | S, kept | S, kept |
 //!
-//! Update and exclusive reads take U and X (RangeS-U and RangeX-X) on rows and IX on the table. A hint for pages adds
-//! page locks of the row's mode; the row locks stay, since a page split does not move page locks. A hint for tables
-//! takes S or X on the table and no row locks.
+//! Update and exclusive reads take U and X (RangeS-U and RangeX-X) on rows and IX on the table. A hint for tables takes S or
+//! X on the table and no row locks.
 
 use duramen_base::SqlResult;
 use duramen_txn::{
@@ -26,8 +25,6 @@ use crate::rowset::Rowset;
 pub enum Grain {
     #[default]
     Row,
-    /// PAGLOCK
-    Page,
     /// TABLOCK, TABLOCKX
     Table,
 }
@@ -47,6 +44,8 @@ pub struct Reading {
     pub no_wait: bool,
     /// Look as of this moment and lock no row. Only with `LockHint::Read`.
     pub view: Option<ReadView>,
+    /// Large values may stay where they are: whoever takes the rows knows spooled ones.
+    pub lends: bool,
 }
 
 impl From<LockHint> for Reading {
@@ -157,9 +156,8 @@ impl Rowset {
         if serializable && self.def.is_heap() {
             object = (object.0.join(LockMode::S), true);
         }
-        let page = match reading.grain {
-            Grain::Page => Some((mode, duration)),
-            _ if duration == LockDuration::Normal => Some((intent(mode), duration)),
+        let page = match duration {
+            LockDuration::Normal => Some((intent(mode), duration)),
             _ => None,
         };
         let range = serializable && !self.def.is_heap();

@@ -108,6 +108,14 @@ impl Database {
             .table
             .adopt(max_xdes, Lsn::NULL, Lsn::NULL);
         self.transactions.table.end(floor.xdes);
+        debug_assert!(
+            active.keys().all(|xdes| *xdes <= max_xdes),
+            "recovery/1: a loser's id may be given again"
+        );
+        debug_assert!(
+            active.values().all(|l| l.begin <= l.last),
+            "recovery/1: a loser ends before it begins"
+        );
         let mut losers: Vec<(XdesId, Loser)> = active.into_iter().collect();
         if let Some(progress) = self.store.progress.get() {
             progress.enter(3, losers.iter().map(|(_, l)| l.bytes).sum());
@@ -143,6 +151,10 @@ impl Database {
             self.undo(&tx, Lsn::NULL)?;
             txlog::abort(&tx);
         }
+        debug_assert!(
+            self.transactions.table.len() == self.in_doubt.lock().len(),
+            "recovery/2: a loser is left that is not in doubt"
+        );
         summary.undo = started.elapsed();
         summary.system_undo = system_undo.unwrap_or(summary.undo);
         self.say_counted(&messages::RECOVERY_ROLLED_BACK, &summary, false);
@@ -158,7 +170,9 @@ impl Database {
             self.doubt_page_counts();
         }
         self.store.recovering.store(false, Ordering::SeqCst);
-        for file in self.store.files.read().iter() {
+        // Not under the list's lock: reading a page asks for the list, too.
+        let files = self.store.files.read().clone();
+        for file in &files {
             file.free_extents
                 .store(self.count_free(file)?, Ordering::SeqCst);
         }
@@ -279,7 +293,7 @@ impl Database {
     }
 
     /// Sizes and boot fields as redo has left them.
-    fn after_redo(&self) -> SqlResult<()> {
+    pub(crate) fn after_redo(&self) -> SqlResult<()> {
         let files = self.store.files.read().clone();
         for file in &files {
             self.read_header(file)?;

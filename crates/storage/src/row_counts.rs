@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult};
-use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::sync::{Mutex, Rank, RwLock};
 use duramen_txn::{Transaction, TxnKind};
 use duramen_wal::record::{FLAG_COMPENSATION, FLAG_NORMAL, Lcx, Lop, RecordBuilder, RecordView};
 
@@ -89,7 +89,7 @@ struct StoredCount {
 }
 
 /// What a database remembers for its counts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct CountState {
     /// The begin of the last checkpoint.
     mark: RwLock<Lsn>,
@@ -97,6 +97,16 @@ pub(crate) struct CountState {
     held: AtomicU64,
     /// While recovery runs: what it has found and what undo changes.
     recovered: Mutex<Recovered>,
+}
+
+impl Default for CountState {
+    fn default() -> CountState {
+        CountState {
+            mark: RwLock::ranked(Rank::RowCounts, Lsn::NULL),
+            held: AtomicU64::default(),
+            recovered: Mutex::default(),
+        }
+    }
 }
 
 /// Counts as recovery reads the log.
@@ -287,7 +297,12 @@ impl Database {
     /// Begins a checkpoint with `begin`: from now on its LSN is the mark.
     pub(crate) fn mark_counts(&self, begin: impl FnOnce() -> SqlResult<Lsn>) -> SqlResult<Lsn> {
         let mut mark = self.counts.mark.write();
-        *mark = begin()?;
+        let begun = begin()?;
+        debug_assert!(
+            begun > *mark,
+            "row_counts/1: a checkpoint begins at {begun}, before the last one"
+        );
+        *mark = begun;
         for storage in self.storages.read().values() {
             let since = storage.rows.since.swap(0, SeqCst);
             storage.rows.before.fetch_add(since, SeqCst);

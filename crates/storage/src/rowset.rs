@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use duramen_base::{Lsn, PageId, SqlResult};
 use duramen_observe::{Counter, count};
+use duramen_os::memory::Broker;
 use duramen_txn::{Entity, LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::Lcx;
@@ -25,6 +26,13 @@ pub struct Rowset {
     pub(crate) db: Arc<Database>,
     pub(crate) def: Arc<RowsetDef>,
     pub(crate) storage: Arc<Storage>,
+}
+
+impl Rowset {
+    /// Who answers for the server's memory.
+    pub fn memory(&self) -> &Arc<Broker> {
+        &self.db.engine.memory
+    }
 }
 
 impl Database {

@@ -1,6 +1,6 @@
 //! Some rows of a rowset, for statistics: no locks, no transaction, whatever is on the pages.
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlError, SqlResult};
 use duramen_types::Value;
 
 use crate::format::page::{is_ghost, kind_of, record_kind};
@@ -37,7 +37,7 @@ impl Rowset {
         };
         for id in all.into_iter().step_by(step) {
             if duramen_os::thread::is_given_up() {
-                return Err(duramen_txn::errors::given_up());
+                return Err(SqlError::given_up());
             }
             let page = db.read_page(id)?;
             let p = page.page();

@@ -3,6 +3,7 @@
 //! A file of tempdb stops growing at its own maximum, which the ceiling is divided into; what spills counts beside the
 //! files. Whoever finds no room has 1105, and only its statement ends.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{DbId, PAGE_BYTES, SqlError, messages};
@@ -13,17 +14,26 @@ use crate::files::DataFile;
 
 #[derive(Debug)]
 pub(crate) struct TempSpace {
+    /// Where files for rows that wait are made.
+    dir: PathBuf,
     ceiling: AtomicU64,
     /// Bytes in files that rows have spilled to.
     spilled: AtomicU64,
 }
 
 impl TempSpace {
-    pub fn new() -> TempSpace {
+    pub fn new(dir: &Path) -> TempSpace {
         TempSpace {
+            dir: dir.to_owned(),
             ceiling: AtomicU64::new(u64::MAX),
             spilled: AtomicU64::new(0),
         }
+    }
+}
+
+impl TempSpace {
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 }
 

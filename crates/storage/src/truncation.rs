@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{Lsn, SqlResult};
-use duramen_os::sync::Mutex;
+use duramen_os::sync::{Mutex, Rank};
 use duramen_wal::LogHolds;
 
 use crate::engine::Database;
@@ -42,7 +42,7 @@ impl Default for Truncation {
     fn default() -> Truncation {
         Truncation {
             model: AtomicU8::new(RecoveryModel::Simple as u8),
-            state: Mutex::new(Needs::default()),
+            state: Mutex::ranked(Rank::Truncation, Needs::default()),
         }
     }
 }
@@ -145,6 +145,15 @@ impl Database {
 
     pub(crate) fn checkpoint_taken(&self, begin: Lsn, min: Lsn) {
         let mut needs = self.truncation.state.lock();
+        debug_assert!(
+            begin >= needs.checkpoint,
+            "truncation/2: a checkpoint at {begin} comes after one at {}",
+            needs.checkpoint
+        );
+        debug_assert!(
+            min <= begin,
+            "truncation/2: recovery from the checkpoint at {begin} begins behind it"
+        );
         (needs.checkpoint, needs.transaction) = (begin, min);
     }
 
@@ -161,6 +170,10 @@ impl Database {
     /// What comes before `from` is not needed any more by the holder.
     pub(crate) fn hold_log_from(&self, ticket: u64, from: Lsn) {
         if let Some(lsn) = self.truncation.state.lock().backups.get_mut(&ticket) {
+            debug_assert!(
+                from >= *lsn,
+                "truncation/3: a backup asks for log that it has let go of"
+            );
             *lsn = from;
         }
     }
@@ -205,6 +218,11 @@ impl Database {
         if planted::on(Bug::TruncatedTooFar) {
             holds.transaction = Lsn::NULL;
         }
+        debug_assert!(
+            planted::on(Bug::TruncatedTooFar)
+                || now.is_none_or(|l| holds.transaction.is_null() || holds.transaction <= l),
+            "truncation/1: the log of an active transaction is let go of"
+        );
         let free = free && !waits && self.note_first(holds).is_ok();
         self.access.truncate(holds, free);
     }

@@ -18,6 +18,7 @@ mod brought;
 
 use std::sync::atomic::Ordering::SeqCst;
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlError, SqlResult, messages};
 use duramen_txn::Transaction;
 use duramen_wal::record::{FLAG_COMPENSATION, Lcx, Lop, RecordBuilder, RecordView};
@@ -41,6 +42,9 @@ impl Database {
         if self.is_shut_down() {
             return Err(SqlError::new(&messages::LOG_UNAVAILABLE, &[&self.name]));
         }
+        if planted::on(Bug::OldestUndoneFirst) {
+            return self.undo_oldest_first(tx, part.last_lsn, keep);
+        }
         let mut at = part.last_lsn;
         let mut boot = false;
         while !at.is_null() && at > keep {
@@ -51,6 +55,14 @@ impl Database {
                 break;
             }
             let next = view.prev_lsn();
+            debug_assert!(
+                next < at,
+                "undo/1: undo goes on at {next}, which is not before {at}"
+            );
+            debug_assert!(
+                view.xdes() == part.xdes,
+                "undo/1: the record at {at} is another transaction's"
+            );
             if !view.is_compensation() {
                 let page = view.page().map(|f| f.page).unwrap_or_default();
                 self.undo_record(tx, at, &view, next)
@@ -67,6 +79,30 @@ impl Database {
         }
         if boot {
             self.reload_boot()?;
+        }
+        Ok(())
+    }
+
+    /// What a planted bug makes of [`Database::undo`].
+    #[cold]
+    fn undo_oldest_first(&self, tx: &Transaction, last: Lsn, keep: Lsn) -> SqlResult<()> {
+        let (mut at, mut records) = (last, Vec::new());
+        while !at.is_null() && at > keep {
+            let bytes = self.access.read_one(at)?;
+            let Some(view) = RecordView::parse(&bytes) else {
+                break;
+            };
+            let (before, done) = (view.prev_lsn(), view.is_compensation());
+            let begins = view.op() == Lop::BEGIN_XACT;
+            if !done && !begins {
+                records.push((at, bytes));
+            }
+            at = if begins { Lsn::NULL } else { before };
+        }
+        for (at, bytes) in records.iter().rev() {
+            if let Some(view) = RecordView::parse(bytes) {
+                self.undo_record(tx, *at, &view, Lsn::NULL)?;
+            }
         }
         Ok(())
     }
@@ -127,7 +163,11 @@ impl Database {
             au: storage.au,
             first_iam: page(24),
         };
-        match self.free_chain(tx, chain, None) {
+        let freed = match planted::on(Bug::PagesOfUndoneStay) {
+            true => Ok(()),
+            false => self.free_chain(tx, chain, None),
+        };
+        match freed {
             // The log takes nothing more but what undo itself needs: a checkpoint gives the pages back.
             Err(e) if e.number == messages::LOG_FULL.number => self.leave_chain(&chain)?,
             other => other?,
@@ -343,6 +383,9 @@ fn is_row_of(op: &PageOp<'_>, au: AllocUnitId, row: &[u8], pminlen: u16) -> bool
             }
             own => own == Some(&row),
         },
+        PageOp::Insert { rows, .. } if planted::on(Bug::RowKnownByImage) => {
+            rows.first() == Some(&row)
+        }
         PageOp::Insert { key, .. } => !ghost && has(key),
         PageOp::Ghost {
             key: [],

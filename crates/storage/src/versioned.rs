@@ -11,12 +11,14 @@ use std::hash::Hasher;
 
 use duramen_base::{DbId, ObjectId, PageId, RowsetId, SqlError, SqlResult, messages};
 use duramen_txn::errors::update_conflict;
-use duramen_txn::{IsolationLevel, ReadView, RowImage, Transaction, Visible};
+use duramen_txn::{IsolationLevel, KeptValue, ReadView, RowImage, Transaction, Visible};
 use duramen_types::Value;
 
 use crate::engine::Database;
+use crate::format::FormatError;
 use crate::format::page::{is_ghost, kind_of, record_kind};
-use crate::format::values::decode_row_with;
+use crate::format::values::decode_row_lending;
+use crate::lent::{Lent, OffRow};
 use crate::rowset::Rowset;
 
 /// Where the versions of objects are kept: no rowset has this id.
@@ -152,9 +154,12 @@ impl Rowset {
     fn image(&self, row: &[u8]) -> SqlResult<RowImage> {
         let mut off_row = Vec::new();
         if self.def.lob_au.is_some() {
-            decode_row_with(&self.def.layout, row, &mut |_, pointer| {
-                let value = self.read_off_row(pointer)?;
-                off_row.push(value.clone().into_boxed_slice());
+            decode_row_lending(&self.def.layout, row, &mut |c, pointer| {
+                let value = self.off_row(c, pointer, true)?;
+                off_row.push(match &value {
+                    OffRow::Bytes(bytes) => KeptValue::Bytes(bytes.clone().into_boxed_slice()),
+                    OffRow::Lent(lent) => KeptValue::Elsewhere(lent.clone()),
+                });
                 Ok(value)
             })?;
         }
@@ -164,16 +169,20 @@ impl Rowset {
         })
     }
 
-    pub(crate) fn decode_image(&self, image: &RowImage) -> SqlResult<Vec<Value>> {
+    pub(crate) fn decode_image(&self, image: &RowImage, lends: bool) -> SqlResult<Vec<Value>> {
         let mut values = image.off_row.iter();
-        decode_row_with(
-            &self.def.layout,
-            &image.row,
-            &mut |_, pointer| match values.next() {
-                Some(value) => Ok(value.to_vec()),
-                None => self.read_off_row(pointer),
-            },
-        )
+        decode_row_lending(&self.def.layout, &image.row, &mut |c, pointer| {
+            let lent = match values.next() {
+                Some(KeptValue::Bytes(value)) => return Ok(OffRow::Bytes(value.to_vec())),
+                Some(KeptValue::Elsewhere(lent)) => lent.clone().downcast::<Lent>(),
+                None => return self.off_row(c, pointer, lends),
+            };
+            let lent = lent.map_err(|_| FormatError::Corrupt("version of a large value"))?;
+            match lends {
+                true => Ok(OffRow::Lent(lent)),
+                false => self.taken_in(&lent).map(OffRow::Bytes),
+            }
+        })
     }
 
     /// The row with this whole key, as `view` sees it.
@@ -182,6 +191,7 @@ impl Rowset {
         tx: &Transaction,
         view: &ReadView,
         key: &[Value],
+        lends: bool,
     ) -> SqlResult<Option<Vec<Value>>> {
         let _shared = self.storage.latch.read();
         let mut id = self.descend(key, false)?;
@@ -205,8 +215,8 @@ impl Rowset {
             };
             return match seen {
                 Visible::Current if is_ghost(row[0]) => Ok(None),
-                Visible::Current => self.decode(row).map(Some),
-                Visible::Image(image) => self.decode_image(&image).map(Some),
+                Visible::Current => self.decode(row, lends).map(Some),
+                Visible::Image(image) => self.decode_image(&image, lends).map(Some),
                 Visible::Absent | Visible::Lost => Ok(None),
             };
         }
@@ -219,25 +229,25 @@ impl Rowset {
         &self,
         tx: &Transaction,
         view: &ReadView,
-        page: PageId,
-        slot: u16,
+        (page, slot): (PageId, u16),
+        lends: bool,
     ) -> SqlResult<Option<Vec<Value>>> {
-        let current = self.heap_row(page, slot);
+        let current = self.heap_row(page, slot, lends);
         match self.visible(tx, view, &Self::rid_place(page, slot))? {
             Visible::Current => current,
-            Visible::Image(image) => self.decode_image(&image).map(Some),
+            Visible::Image(image) => self.decode_image(&image, lends).map(Some),
             Visible::Absent | Visible::Lost => Ok(None),
         }
     }
 
     /// The row whose home is this RID; the far end of another row is none.
-    fn heap_row(&self, page: PageId, slot: u16) -> SqlResult<Option<Vec<Value>>> {
+    fn heap_row(&self, page: PageId, slot: u16, lends: bool) -> SqlResult<Option<Vec<Value>>> {
         match self.resolve(page, slot)? {
             Some((at, s, row)) if (at, s) == (page, slot) => match kind_of(row[0]) {
                 record_kind::FORWARDED => Ok(None),
-                _ => self.decode(&row).map(Some),
+                _ => self.decode(&row, lends).map(Some),
             },
-            Some((_, _, row)) => self.decode(&row).map(Some),
+            Some((_, _, row)) => self.decode(&row, lends).map(Some),
             None => Ok(None),
         }
     }

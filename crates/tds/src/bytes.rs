@@ -9,8 +9,12 @@ pub enum TdsError {
     Truncated,
     /// The bytes break the protocol; the text says where.
     Malformed(&'static str),
+    /// All the bytes of a value are there, and it is none of its type; the text names what.
+    Invalid(&'static str),
     /// More than the limit for this kind of message.
     TooLarge(&'static str),
+    /// A value of more bytes than any may have.
+    TooLong,
     /// Legal, but not offered here; the text names it.
     Unsupported(&'static str),
 }
@@ -20,7 +24,9 @@ impl fmt::Display for TdsError {
         match self {
             TdsError::Truncated => f.write_str("the TDS stream ends inside a value"),
             TdsError::Malformed(what) => write!(f, "malformed TDS stream: {what}"),
+            TdsError::Invalid(what) => write!(f, "invalid value: {what}"),
             TdsError::TooLarge(what) => write!(f, "too large: {what}"),
+            TdsError::TooLong => write!(f, "too large: value"),
             TdsError::Unsupported(what) => write!(f, "not supported: {what}"),
         }
     }
@@ -111,7 +117,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn utf16(&mut self, units: usize) -> TdsResult<String> {
-        Ok(String::from_utf16_lossy(&self.units(units)?))
+        Ok(duramen_base::utf16::text(&self.units(units)?))
     }
 
     pub fn b_varchar(&mut self) -> TdsResult<String> {
@@ -158,6 +164,7 @@ pub fn put_units(out: &mut Vec<u8>, units: &[u16]) {
 }
 
 pub fn put_utf16(out: &mut Vec<u8>, text: &str) {
+    out.reserve(2 * text.len());
     for unit in text.encode_utf16() {
         out.extend_from_slice(&unit.to_le_bytes());
     }

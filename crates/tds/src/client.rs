@@ -17,6 +17,9 @@ use crate::prelogin::{Encryption, Prelogin};
 use crate::request::{AllHeaders, Batch};
 use crate::token::{Env, ServerMessage, Token, TokenReader, status};
 
+/// Of what a request that was given up has said.
+const ERRORS_KEPT: usize = 16;
+
 /// Why a client could not go on. After anything but `Login` or `Tds(TooLarge)` the connection is unusable.
 #[derive(Debug)]
 pub enum ClientError {
@@ -353,15 +356,29 @@ impl<S: Read + Write> Client<S> {
 
     /// Cancels the running request and reads everything up to the server's acknowledgement.
     pub fn cancel(&mut self) -> Result<(), ClientError> {
+        self.give_up()?;
+        self.acknowledged()?;
+        Ok(())
+    }
+
+    /// Tells the server that the running request is given up.
+    pub fn give_up(&mut self) -> Result<(), ClientError> {
         let bytes = to_packets(PacketType::Attention, &[], self.packet_bytes, 0, 0);
         self.stream.write_all(&bytes)?;
         self.stream.flush()?;
+        Ok(())
+    }
+
+    /// Reads everything up to the acknowledgement of a request that was given up; the first errors on the way.
+    pub fn acknowledged(&mut self) -> Result<Vec<ServerMessage>, ClientError> {
+        let mut errors = Vec::new();
         loop {
             match self.next_event()? {
                 Some(Token::Done(done)) if done.status & status::ATTENTION != 0 => {
                     while self.next_event()?.is_some() {}
-                    return Ok(());
+                    return Ok(errors);
                 }
+                Some(Token::Error(error)) if errors.len() < ERRORS_KEPT => errors.push(error),
                 Some(_) => {}
                 // The cancelled request's own reply ended; the acknowledgement is a message of its own.
                 None => self.complete = false,

@@ -6,9 +6,12 @@
 //!
 //! Invariants:
 //! 1. Every length that comes from the other side is checked before it is used; no input panics.
+//!    [test: every_truncation_and_every_flipped_byte_is_survived; test: random_bytes_panic_nowhere]
 //! 2. What one message may occupy is bounded by the limit given to the assembler, and no count read from the wire
 //!    reserves memory before the bytes it counts have arrived.
+//!    [test: what_does_not_end_or_goes_on_is_refused; test: refuses_what_is_too_large]
 //! 3. One reply message per request message: [`packet::PacketWriter::finish`] sets the end-of-message bit once.
+//!    [test: last_packet_is_not_empty]
 
 #![forbid(unsafe_code)]
 

@@ -2,6 +2,8 @@
 //!
 //! A fixed part of 94 bytes with `{offset, length}` pairs, then the data in whatever order the client likes.
 
+use duramen_base::SqlError;
+
 use crate::bytes::{Reader, TdsError, TdsResult, put_u16, put_u32, to_units};
 
 /// LOGIN7 messages are shorter than this.
@@ -239,6 +241,34 @@ fn features(bytes: &[u8]) -> TdsResult<Vec<(u8, Vec<u8>)>> {
         let len = r.u32()? as usize;
         out.push((id, r.take(len)?.to_vec()));
     }
+}
+
+/// What a client of before TDS 7.0 hears: an ERROR and a DONE as it reads them, one byte a character.
+pub fn refusal_of_old(error: &SqlError, server: &str) -> Vec<u8> {
+    const ERROR: u8 = 0xAA;
+    const DONE: u8 = 0xFD;
+    let plain = |text: &str, most: usize| -> Vec<u8> {
+        let byte = |c: char| u8::try_from(c).ok().filter(u8::is_ascii).unwrap_or(b'?');
+        text.chars().take(most).map(byte).collect()
+    };
+    let (text, server) = (plain(&error.message, 2000), plain(server, 255));
+    let mut token = error.number.to_le_bytes().to_vec();
+    token.extend([error.state, error.severity]);
+    put_u16(&mut token, text.len() as u16);
+    token.extend(text);
+    token.push(server.len() as u8);
+    token.extend(server);
+    // No procedure, line 1.
+    token.push(0);
+    put_u16(&mut token, 1);
+    let mut out = vec![ERROR];
+    put_u16(&mut out, token.len() as u16);
+    out.extend(token);
+    out.push(DONE);
+    put_u16(&mut out, crate::token::status::ERROR);
+    put_u16(&mut out, 0);
+    out.extend(0u32.to_le_bytes());
+    out
 }
 
 #[cfg(test)]

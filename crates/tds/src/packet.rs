@@ -11,6 +11,9 @@ pub const DEFAULT_PACKET_BYTES: usize = 4096;
 pub const MIN_PACKET_BYTES: usize = 512;
 pub const MAX_PACKET_BYTES: usize = 32_767;
 
+/// The longest message of which only a part is in memory: a value of 2 GB, and what is beside it.
+pub const MAX_LONG_BYTES: u64 = 3 << 30;
+
 pub const STATUS_EOM: u8 = 0x01;
 pub const STATUS_IGNORE: u8 = 0x02;
 pub const STATUS_RESET: u8 = 0x08;
@@ -124,6 +127,8 @@ pub struct Message {
     pub ignore: bool,
     /// It was longer than a message may be: its body is not here.
     pub too_large: bool,
+    /// So many bytes at its beginning are elsewhere: see [`Assembler::take_long`].
+    pub taken: u64,
     pub body: Vec<u8>,
 }
 
@@ -144,6 +149,15 @@ pub struct Assembler {
     discards: bool,
 }
 
+/// Bytes from which on a message grows by a part of what it has, not to twice as much: nobody asks for room that is not used.
+const LARGE: usize = 2 << 20;
+
+fn make_room(body: &mut Vec<u8>, more: usize) {
+    if body.len() >= LARGE && body.capacity() - body.len() < more {
+        body.reserve_exact(more.max(body.len() / 8));
+    }
+}
+
 fn message_of(kind: PacketType) -> Message {
     Message {
         kind,
@@ -153,6 +167,7 @@ fn message_of(kind: PacketType) -> Message {
         reset_keep_transaction: false,
         ignore: false,
         too_large: false,
+        taken: 0,
         body: Vec::new(),
     }
 }
@@ -185,6 +200,32 @@ impl Assembler {
         self.discards = true;
     }
 
+    /// There is no memory for the message that is coming in: it is read to its end and said to be too large.
+    pub fn discard(&mut self) {
+        if let Some(message) = &mut self.partial
+            && self.discards
+        {
+            message.too_large = true;
+            message.body = Vec::new();
+        }
+    }
+
+    /// An RPC message is coming in of which more than `most` bytes are here.
+    pub fn is_long(&self, most: usize) -> bool {
+        let long = |m: &Message| m.kind == PacketType::Rpc && m.body.len() > most;
+        self.discards && self.partial.as_ref().is_some_and(long)
+    }
+
+    /// What is here of the message that is coming in: it is the caller's from now on, and the message may be as long as
+    /// [`MAX_LONG_BYTES`].
+    pub fn take_long(&mut self) -> Vec<u8> {
+        let Some(message) = &mut self.partial else {
+            return Vec::new();
+        };
+        message.taken += message.body.len() as u64;
+        std::mem::take(&mut message.body)
+    }
+
     pub fn push(&mut self, bytes: &[u8]) {
         self.raw.extend_from_slice(bytes);
     }
@@ -197,6 +238,11 @@ impl Assembler {
     /// Memory held for incomplete input.
     pub fn buffered_bytes(&self) -> usize {
         self.raw.capacity() + self.partial.as_ref().map_or(0, |m| m.body.capacity())
+    }
+
+    /// Bytes of input that is not whole yet.
+    pub fn incoming_bytes(&self) -> usize {
+        self.raw.len() + self.partial.as_ref().map_or(0, |m| m.body.len())
     }
 
     /// The next whole message, if it has arrived. After an error the stream cannot be read further.
@@ -234,7 +280,11 @@ impl Assembler {
                 message.reset = header.status & STATUS_RESET != 0;
                 message.reset_keep_transaction = header.status & STATUS_RESET_KEEP_TRAN != 0;
             }
-            if message.body.len() + body.len() > self.max_message {
+            let too_long = match message.taken {
+                0 => message.body.len() + body.len() > self.max_message,
+                taken => taken + body.len() as u64 > MAX_LONG_BYTES,
+            };
+            if too_long {
                 if !self.discards {
                     return Err(TdsError::TooLarge("message"));
                 }
@@ -246,6 +296,7 @@ impl Assembler {
             } else if first {
                 message.body = body;
             } else {
+                make_room(&mut message.body, body.len());
                 message.body.extend_from_slice(&body);
             }
             if ends {

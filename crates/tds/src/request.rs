@@ -75,6 +75,17 @@ impl Batch {
         })
     }
 
+    /// The text alone, with nothing of it there twice on the way.
+    pub fn text_as(dialect: Dialect, body: &[u8]) -> TdsResult<String> {
+        let mut r = Reader::new(body);
+        AllHeaders::parse_as(dialect, &mut r)?;
+        let text = r.rest();
+        match text.len().is_multiple_of(2) {
+            true => Ok(duramen_base::utf16::text_of_bytes(text)),
+            false => Err(TdsError::Malformed("batch text of odd length")),
+        }
+    }
+
     pub fn build(text: &str, headers: AllHeaders) -> Vec<u8> {
         let mut out = Vec::with_capacity(22 + text.len() * 2);
         headers.put(&mut out);

@@ -1,6 +1,7 @@
 //! RPC requests: calls by name or number with typed parameters, table-valued ones included.
 
 mod build;
+mod long;
 
 use duramen_types::{SqlType, Value};
 
@@ -11,6 +12,7 @@ use crate::typeinfo::{Place, TypeInfo};
 use crate::value::parse_value;
 
 pub use build::CallBuilder;
+pub use long::{Pieces, Source, parse_long};
 
 /// More parameters than this in one call are refused.
 pub const MAX_PARAMETERS: usize = 2_100;
@@ -113,6 +115,10 @@ pub struct RpcParameter {
 #[derive(Clone, PartialEq, Debug)]
 pub enum ParameterData {
     Value(SqlType, Value),
+    /// A large value that stays where the message is, see [`parse_long`].
+    Long(SqlType, Pieces),
+    /// Bytes that are no value of the type.
+    Invalid(SqlType),
     Table(TableValue),
 }
 
@@ -157,17 +163,24 @@ pub fn parse_as(dialect: Dialect, body: &[u8]) -> TdsResult<(AllHeaders, Vec<Rpc
     Ok((headers, calls))
 }
 
-fn call(r: &mut Reader<'_>) -> TdsResult<RpcCall> {
-    let name_len = r.u16()?;
-    let procedure = if name_len == 0xFFFF {
-        let number = r.u16()?;
-        Procedure::Id(ProcId::from_number(number).ok_or(TdsError::Unsupported("procedure number"))?)
-    } else {
+impl Procedure {
+    fn parse(r: &mut Reader<'_>) -> TdsResult<Procedure> {
+        let name_len = r.u16()?;
+        if name_len == 0xFFFF {
+            let id = ProcId::from_number(r.u16()?);
+            return id
+                .map(Procedure::Id)
+                .ok_or(TdsError::Unsupported("procedure number"));
+        }
         if name_len > 1046 {
             return Err(TdsError::Malformed("procedure name"));
         }
-        Procedure::Name(r.utf16(name_len as usize)?)
-    };
+        Ok(Procedure::Name(r.utf16(name_len as usize)?))
+    }
+}
+
+fn call(r: &mut Reader<'_>) -> TdsResult<RpcCall> {
+    let procedure = Procedure::parse(r)?;
     let mut out = RpcCall {
         procedure,
         options: r.u16()?,
@@ -206,7 +219,12 @@ fn parameter(r: &mut Reader<'_>) -> TdsResult<RpcParameter> {
         ParameterData::Table(table(r)?)
     } else {
         let info = TypeInfo::parse(r, Place::Parameter)?;
-        ParameterData::Value(info.ty, parse_value(r, &info)?)
+        match parse_value(r, &info) {
+            Ok(value) => ParameterData::Value(info.ty, value),
+            // What follows can be read.
+            Err(TdsError::Invalid(_)) => ParameterData::Invalid(info.ty),
+            Err(error) => return Err(error),
+        }
     };
     Ok(RpcParameter {
         name,

@@ -22,7 +22,7 @@ const INFO: u8 = 0xAB;
 const RETURNVALUE: u8 = 0xAC;
 const LOGINACK: u8 = 0xAD;
 const FEATUREEXTACK: u8 = 0xAE;
-const ROW: u8 = 0xD1;
+pub const ROW: u8 = 0xD1;
 const NBCROW: u8 = 0xD2;
 const RETURNSTATUS: u8 = 0x79;
 const ENVCHANGE: u8 = 0xE3;
@@ -47,6 +47,8 @@ pub mod status {
     pub const COUNT: u16 = 0x0010;
     pub const ATTENTION: u16 = 0x0020;
     pub const RPC_IN_BATCH: u16 = 0x0080;
+    /// The connection ends, and what came before is to be discarded.
+    pub const SERVER_ERROR: u16 = 0x0100;
 }
 
 /// A column of a result set.

@@ -9,12 +9,12 @@ use duramen_types::{
 use crate::bytes::{Reader, TdsError, TdsResult, put_u16, put_u32, put_u64, put_units, to_units};
 use crate::typeinfo::{Layout, Place, TypeInfo, collation, layout_of};
 
-const PLP_NULL: u64 = u64::MAX;
-const PLP_UNKNOWN: u64 = u64::MAX - 1;
+pub(crate) const PLP_NULL: u64 = u64::MAX;
+pub(crate) const PLP_UNKNOWN: u64 = u64::MAX - 1;
 /// Chunk of a large value; clients read any size.
 const PLP_CHUNK_BYTES: usize = 1 << 20;
 /// The most a value may hold: 2 GB - 1, as declared for the (max) types.
-const MAX_VALUE_BYTES: u64 = 0x7FFF_FFFF;
+pub const MAX_VALUE_BYTES: u64 = 0x7FFF_FFFF;
 
 /// FreeTDS recognises this pointer and does not try to use it with WRITETEXT.
 const TEXT_POINTER: &[u8; 16] = b"dummy textptr\0\0\0";
@@ -69,6 +69,55 @@ pub fn put_value(out: &mut Vec<u8>, ty: &SqlType, value: &Value, place: Place) -
         Layout::Fixed(_) | Layout::Null => put_plain(out, ty, value)?,
     }
     Ok(())
+}
+
+/// A value that is written piece by piece, as it need not be in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InPieces {
+    chunked: bool,
+}
+
+impl InPieces {
+    /// Begins a value of `bytes` bytes, of a type whose values may be long. Where chunks follow, their sum is not told: the value
+    /// may end before all of it has been sent, when nobody wants the rest.
+    pub fn begin(out: &mut Vec<u8>, ty: &SqlType, bytes: u64) -> TdsResult<InPieces> {
+        let layout = layout_of(ty, Place::Column);
+        match layout {
+            Layout::Plp => put_u64(out, PLP_UNKNOWN),
+            Layout::TextPointer | Layout::Long => {
+                let bytes = u32::try_from(bytes).map_err(|_| TdsError::TooLarge("text value"))?;
+                if layout == Layout::TextPointer {
+                    out.push(16);
+                    out.extend_from_slice(TEXT_POINTER);
+                    out.extend_from_slice(TEXT_TIMESTAMP);
+                }
+                put_u32(out, bytes);
+            }
+            _ => return Err(MISMATCH),
+        }
+        Ok(InPieces {
+            chunked: layout == Layout::Plp,
+        })
+    }
+
+    /// More of the value: some bytes at least.
+    pub fn put(self, out: &mut Vec<u8>, bytes: &[u8]) {
+        if self.chunked && !bytes.is_empty() {
+            put_u32(out, bytes.len() as u32);
+        }
+        out.extend_from_slice(bytes);
+    }
+
+    /// Whether the value may end before all of it has been put.
+    pub fn may_end(self) -> bool {
+        self.chunked
+    }
+
+    pub fn end(self, out: &mut Vec<u8>) {
+        if self.chunked {
+            put_u32(out, 0);
+        }
+    }
 }
 
 fn put_null(out: &mut Vec<u8>, layout: Layout) {
@@ -333,7 +382,7 @@ pub fn parse_value(r: &mut Reader<'_>, info: &TypeInfo) -> TdsResult<Value> {
             None => Ok(Value::Null),
             Some(bytes) => match info.ty.id {
                 TypeId::Xml => Ok(Value::NVarChar(to_units(&bytes))),
-                _ => string(&info.ty, &bytes),
+                _ => string_value(&info.ty, bytes),
             },
         },
         Layout::Variant => variant(r),
@@ -346,7 +395,7 @@ fn plp(r: &mut Reader<'_>) -> TdsResult<Option<Vec<u8>>> {
         return Ok(None);
     }
     if total != PLP_UNKNOWN && total > MAX_VALUE_BYTES {
-        return Err(TdsError::TooLarge("large value"));
+        return Err(TdsError::TooLong);
     }
     let mut out = Vec::new();
     loop {
@@ -356,7 +405,7 @@ fn plp(r: &mut Reader<'_>) -> TdsResult<Option<Vec<u8>>> {
         }
         out.extend_from_slice(r.take(len)?);
         if out.len() as u64 > MAX_VALUE_BYTES {
-            return Err(TdsError::TooLarge("large value"));
+            return Err(TdsError::TooLong);
         }
     }
     if total != PLP_UNKNOWN && total != out.len() as u64 {
@@ -366,22 +415,27 @@ fn plp(r: &mut Reader<'_>) -> TdsResult<Option<Vec<u8>>> {
 }
 
 fn string(ty: &SqlType, bytes: &[u8]) -> TdsResult<Value> {
+    string_value(ty, bytes.to_vec())
+}
+
+/// The bytes of a string or binary value as the value.
+pub(crate) fn string_value(ty: &SqlType, bytes: Vec<u8>) -> TdsResult<Value> {
     Ok(match ty.id {
-        TypeId::Char | TypeId::VarChar | TypeId::Text => Value::VarChar(bytes.to_vec()),
+        TypeId::Char | TypeId::VarChar | TypeId::Text => Value::VarChar(bytes),
         TypeId::NChar | TypeId::NVarChar | TypeId::NText => {
             if !bytes.len().is_multiple_of(2) {
                 return Err(TdsError::Malformed("UTF-16 text of odd length"));
             }
-            Value::NVarChar(to_units(bytes))
+            Value::NVarChar(to_units(&bytes))
         }
         TypeId::Binary | TypeId::VarBinary | TypeId::Image | TypeId::RowVersion | TypeId::Udt => {
-            Value::Binary(bytes.to_vec())
+            Value::Binary(bytes)
         }
         _ => return Err(MISMATCH),
     })
 }
 
-const RANGE: TdsError = TdsError::Malformed("date or time out of range");
+const RANGE: TdsError = TdsError::Invalid("date or time out of range");
 
 fn time(bytes: &[u8], scale: u8) -> TdsResult<u64> {
     let mut raw = [0; 8];
@@ -414,14 +468,14 @@ fn plain(ty: &SqlType, bytes: &[u8]) -> TdsResult<Value> {
         TypeId::Real => {
             let v = f32::from_le_bytes(r.array()?);
             if !v.is_finite() {
-                return Err(TdsError::Malformed("float value"));
+                return Err(TdsError::Invalid("float value"));
             }
             Value::Real(v)
         }
         TypeId::Float => {
             let v = f64::from_le_bytes(r.array()?);
             if !v.is_finite() {
-                return Err(TdsError::Malformed("float value"));
+                return Err(TdsError::Invalid("float value"));
             }
             Value::Float(v)
         }
@@ -474,7 +528,7 @@ fn plain(ty: &SqlType, bytes: &[u8]) -> TdsResult<Value> {
 }
 
 fn decimal(ty: &SqlType, bytes: &[u8]) -> TdsResult<Value> {
-    const VALUE: TdsError = TdsError::Malformed("decimal value");
+    const VALUE: TdsError = TdsError::Invalid("decimal value");
     let (sign, magnitude) = bytes.split_first().ok_or(VALUE)?;
     if magnitude.is_empty() || magnitude.len() > 16 {
         return Err(VALUE);

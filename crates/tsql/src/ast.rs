@@ -5,9 +5,11 @@
 //!
 //! Invariants:
 //! 1. `line` is 1-based within the batch text given to the parser; spans are byte offsets into that text.
+//!    [test: errors_name_the_token_and_its_line; test: source_spans_hold_the_text_of_defaults]
 //! 2. A condition (comparison, AND, EXISTS, ...) never stands where a value is needed, nor the other way round: the
-//!    parser refuses both, so the binder may treat a mismatch as a bug.
+//!    parser refuses both, so the binder may treat a mismatch as a bug. [test: conditions_bind_not_and_or]
 //! 3. Trees are at most [`crate::MAX_HEIGHT`] high, so recursive walks are safe. Chains of AND and of OR are balanced.
+//!    [test: deep_nesting_is_error_191_on_a_small_stack]
 
 mod database;
 mod ddl;

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::memory::meter;
 
 use crate::keywords::is_reserved;
 
@@ -49,6 +50,11 @@ pub(crate) struct Token {
     pub line: u32,
 }
 
+/// Room for so many tokens at first, at most: a text may be one long literal.
+const FIRST_TOKENS: usize = 1 << 14;
+/// After so many, whether there is memory for more is asked.
+const TOKENS_CHECKED: usize = 256;
+
 /// Cuts `sql` into tokens, the last one always `End`.
 pub(crate) fn tokenize(sql: &str) -> SqlResult<Vec<Token>> {
     // Offsets are u32; the protocol's limit is far below.
@@ -59,7 +65,7 @@ pub(crate) fn tokenize(sql: &str) -> SqlResult<Vec<Token>> {
         sql,
         pos: 0,
         line: 1,
-        tokens: Vec::with_capacity(sql.len() / 5 + 1),
+        tokens: Vec::with_capacity((sql.len() / 5 + 1).min(FIRST_TOKENS)),
     };
     lexer.run()?;
     Ok(lexer.tokens)
@@ -166,6 +172,9 @@ impl<'a> Lexer<'a> {
                 end: self.pos as u32,
                 line,
             });
+            if self.tokens.len().is_multiple_of(TOKENS_CHECKED) {
+                meter::check()?;
+            }
         }
         self.tokens.push(Token {
             kind: Tok::End,

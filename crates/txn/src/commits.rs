@@ -4,8 +4,9 @@
 //! whoever sees a change finds, from then on, an LSN here that is not older than the commit that made it. Commits
 //! with delayed durability are not noted: their author gave up the promise, and readers must not pay for it.
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, Lsn};
-use duramen_os::sync::Mutex;
+use duramen_os::sync::{Mutex, Rank};
 
 #[derive(Debug)]
 pub struct CommitTracker {
@@ -18,7 +19,7 @@ impl CommitTracker {
     pub fn new(db: DbId, durable: Lsn) -> CommitTracker {
         CommitTracker {
             db,
-            last_full: Mutex::new(durable),
+            last_full: Mutex::ranked(Rank::Commits, durable),
         }
     }
 
@@ -28,6 +29,10 @@ impl CommitTracker {
 
     /// A fully durable commit record has been appended at `lsn`.
     pub fn note(&self, lsn: Lsn) {
+        debug_assert!(!lsn.is_null(), "view/2: a commit without a record is noted");
+        if planted::on(Bug::CommitUnnoted) {
+            return;
+        }
         let mut last = self.last_full.lock();
         *last = (*last).max(lsn);
     }

@@ -17,19 +17,6 @@ pub fn lock_error(error: LockError, spid: SessionId) -> Option<SqlError> {
     }
 }
 
-/// What carries the end of a request that was given up: it is never sent.
-pub fn given_up() -> SqlError {
-    SqlError {
-        number: 0,
-        severity: 11,
-        state: 0,
-        message: "Query was canceled by user.".to_owned(),
-        procedure: None,
-        line: 0,
-        earlier: Vec::new(),
-    }
-}
-
 /// 3960: a SNAPSHOT transaction wants to change a row that changed after its snapshot.
 pub fn update_conflict(table: &str, database: &str) -> SqlError {
     SqlError::new(&messages::SNAPSHOT_UPDATE_CONFLICT, &[&table, &database]).with_state(2)

@@ -6,11 +6,12 @@
 //!
 //! Invariants
 //! 1. The packets of a connection leave in the order in which they were submitted.
-//! 2. A packet leaves only when every database it depends on is durable up to the LSN named.
+//!    [assert: gate/1; test: agrees_with_the_model]
+//! 2. A packet leaves only when every database it depends on is durable up to the LSN named. [assert: gate/2]
 //! 3. A packet that depends on a poisoned database beyond its durable prefix never leaves; its connection ends, and
-//!    with it everything held behind that packet. Connections without such a packet are not touched.
+//!    with it everything held behind that packet. Connections without such a packet are not touched. [assert: gate/3]
 //! 4. Nothing waits without a reason: whenever a call returns, the first held packet of every connection has a
-//!    dependency that is not yet durable.
+//!    dependency that is not yet durable. [assert: gate/4]
 //!
 //! Because of (1) a dependency need not be repeated: once one packet has carried it, later packets are behind that one.
 //!
@@ -76,6 +77,10 @@ impl Dependencies {
             Ok(at) => self.needs[at].lsn = self.needs[at].lsn.max(lsn),
             Err(at) => self.needs.insert(at, Need { db, closings, lsn }),
         }
+        debug_assert!(
+            self.needs.is_sorted_by(|a, b| place(a) < place(b)),
+            "gate/2: one need for a database and a closing"
+        );
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (DbId, Lsn)> + '_ {
@@ -140,6 +145,57 @@ impl<P> PacketGate<P> {
         }
     }
 
+    /// The invariants that follow from the queues alone; of gates that hold little.
+    #[cfg(debug_assertions)]
+    fn assert_sound(&self) {
+        const FEW: usize = 16;
+        debug_assert!(
+            self.waiting.len() == self.queues.len(),
+            "gate/4: a connection waits for one thing"
+        );
+        debug_assert!(
+            self.held >= self.queues.len(),
+            "gate/4: a queue that holds nothing is kept"
+        );
+        if self.queues.len() > FEW || self.held > 4 * FEW {
+            return;
+        }
+        let mut held = 0;
+        for (connection, queue) in &self.queues {
+            let (db, lsn) = queue.filed;
+            held += queue.held.len();
+            debug_assert!(
+                self.waiting.contains(&(db, lsn, *connection)),
+                "gate/4: a queue that nothing will wake"
+            );
+            debug_assert!(
+                self.durable_lsn(db) < lsn,
+                "gate/4: what is waited for is durable"
+            );
+            let first = queue.held.front();
+            debug_assert!(
+                first.is_some(),
+                "gate/4: a queue that holds nothing is kept"
+            );
+            debug_assert!(
+                first.is_some_and(|(deps, _)| deps.get(db) >= lsn),
+                "gate/4: the first packet does not wait for what it is filed under"
+            );
+            debug_assert!(
+                queue.held.iter().all(|(deps, _)| !self.is_hopeless(deps)),
+                "gate/3: a packet that can never leave is held"
+            );
+        }
+        debug_assert!(
+            held == self.held,
+            "gate/1: packets are counted that are not held"
+        );
+    }
+
+    #[cfg(not(debug_assertions))]
+    #[inline(always)]
+    fn assert_sound(&self) {}
+
     fn first_unmet(&self, deps: &Dependencies) -> Option<(DbId, Lsn)> {
         let seen = if planted::on(Bug::GateSeesOneDatabase) {
             1
@@ -153,6 +209,7 @@ impl<P> PacketGate<P> {
 
     fn is_hopeless(&self, deps: &Dependencies) -> bool {
         !self.poisoned.is_empty()
+            && !planted::on(Bug::HopelessHeld)
             && deps
                 .iter()
                 .any(|(db, lsn)| self.poisoned.contains(&db) && self.durable_lsn(db) < lsn)
@@ -191,6 +248,9 @@ impl<P> PacketGate<P> {
         if planted::on(Bug::GateSeesOneDatabase) {
             unmet = self.first_unmet(&deps).into_iter().collect();
         }
+        if planted::on(Bug::GateOpen) {
+            unmet.clear();
+        }
         if let Some(queue) = self.queues.get_mut(&connection) {
             queue.held.push_back((deps, packet));
             self.held += 1;
@@ -208,6 +268,7 @@ impl<P> PacketGate<P> {
         );
         self.waiting.insert((filed.0, filed.1, connection));
         self.held += 1;
+        self.assert_sound();
         Submit::Held(unmet)
     }
 
@@ -228,6 +289,7 @@ impl<P> PacketGate<P> {
             self.waiting.remove(&entry);
             self.advance(entry.2, &mut released);
         }
+        self.assert_sound();
         released
     }
 
@@ -244,6 +306,10 @@ impl<P> PacketGate<P> {
                 self.queues.insert(connection, queue);
                 return;
             }
+            debug_assert!(
+                deps.iter().all(|(db, lsn)| self.durable_lsn(db) >= lsn),
+                "gate/2: a packet leaves before what it tells is durable"
+            );
             self.held -= 1;
             released.push((connection, packet));
         }
@@ -270,7 +336,8 @@ impl<P> PacketGate<P> {
         if let Some(queue) = self.queues.remove(&connection) {
             self.held -= queue.held.len();
             let (db, lsn) = queue.filed;
-            self.waiting.remove(&(db, lsn, connection));
+            let filed = self.waiting.remove(&(db, lsn, connection));
+            debug_assert!(filed, "gate/4: a queue was not filed where it says");
         }
     }
 
@@ -290,10 +357,15 @@ impl<P> PacketGate<P> {
         }
         // Those who are left have it: nobody may take it for a dependency on the next of that id.
         for queue in self.queues.values_mut() {
+            debug_assert!(
+                queue.filed.0 != db,
+                "gate/3: somebody waits for a closed database"
+            );
             for (deps, _) in &mut queue.held {
                 deps.needs.retain(|need| need.db != db);
             }
         }
+        self.assert_sound();
         ends
     }
 
@@ -402,6 +474,6 @@ impl SessionDeps {
 }
 
 #[cfg(test)]
-mod crash_tests;
+pub(crate) mod crash_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

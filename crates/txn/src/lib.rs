@@ -19,6 +19,8 @@ pub mod gate;
 mod hash;
 pub mod lock;
 pub mod log;
+#[cfg(all(test, feature = "planted"))]
+mod planted_tests;
 pub mod table;
 #[cfg(test)]
 mod testing;
@@ -42,5 +44,5 @@ pub use told::appending;
 pub use transaction::{DbPart, IsolationLevel, SavePoint, Transaction, TxnKind, XactState};
 pub use txlog::{ABORT_RESERVE, CommitLsns, TransactionLog};
 pub use versioning::{SnapshotState, Versioning};
-pub use versions::{RowImage, Snapshot, VersionStore, VersionWriter, Visible};
+pub use versions::{KeptValue, RowImage, Snapshot, VersionStore, VersionWriter, Visible};
 pub use view::ReadView;

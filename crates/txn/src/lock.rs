@@ -61,7 +61,7 @@ use table::{Ask, Table, WaitState, Waiter};
 pub const DEADLOCK_FIRST_LOOK: Duration = Duration::from_millis(10);
 const DEADLOCK_NEXT_LOOK: Duration = Duration::from_secs(1);
 
-/// How often a waiting owner looks at its attention flag.
+/// How often a waiting owner looks at its attention flag where nobody wakes it ([`LockManager::wake`]).
 const ATTENTION_LOOK: Duration = Duration::from_millis(100);
 
 const PARTITIONS: usize = 64;
@@ -353,7 +353,8 @@ impl LockManager {
             };
             return (held, Some(outcome));
         }
-        if before.is_none() && resource.is_fine() && self.is_full_for(&held) {
+        let stays = duration != LockDuration::Instant;
+        if before.is_none() && stays && resource.is_fine() && self.is_full_for(&held) {
             return (held, None);
         }
         let mut how = Granted::default();
@@ -394,6 +395,11 @@ impl LockManager {
     }
 
     /// Whether there is no memory for one more lock of an owner who has many.
+    pub fn is_full(&self, owner: &LockOwner) -> bool {
+        self.is_full_for(&owner.0.held.lock())
+    }
+
+    /// The same for a lock on this.
     fn refuses(&self, owner: &LockOwner, resource: &Resource) -> bool {
         let held = owner.0.held.lock();
         self.is_full_for(&held) && held.locks.get(&Key::of(resource)).is_none()
@@ -460,17 +466,22 @@ impl LockManager {
         self.waits.fetch_add(1, Ordering::Relaxed);
         debug_assert!(
             duramen_os::sync::held().len() <= 1,
-            "{:?} is waited for with more than the owner's turn: {:?}",
+            "lock/7: {:?} is waited for with more than the owner's turn: {:?}",
             key.resource,
             duramen_os::sync::held()
         );
         if let Some(hook) = owner.0.before_wait.get() {
             hook();
         }
-        self.waiting.lock().insert(owner.id(), owner.clone());
+        let other = self.waiting.lock().insert(owner.id(), owner.clone());
+        debug_assert!(other.is_none(), "an owner waits for one thing at a time");
         let mut timed = waits::start(ask.mode, &key.resource, blocker.map(|b| b.spid()));
         let result = self.sleep(owner, key, &waiter, timeout);
         self.waiting.lock().remove(&owner.id());
+        debug_assert!(
+            *waiter.state.lock() != WaitState::Waiting,
+            "who wakes has been granted or refused"
+        );
         timed.woken(waiter.ended.get().copied());
         if result == Err(LockError::Timeout) && told::timeouts_are_wanted() {
             let waited = timeout.unwrap_or_default();
@@ -503,7 +514,8 @@ impl LockManager {
             }
             let state = {
                 let mut state = waiter.state.lock();
-                if *state == WaitState::Waiting {
+                // A wake that came before this lock was taken would be missed.
+                if *state == WaitState::Waiting && !helper::is_set(attention.as_ref()) {
                     let mut until = deadline.map_or(next_look, |d| d.min(next_look));
                     let now = time::now();
                     if attention.is_some() || stop.is_some() {
@@ -568,6 +580,14 @@ impl LockManager {
             self.intents.withdraw(key);
         }
         let to = lock.mode;
+        debug_assert!(
+            to.join(mode) == to,
+            "what is recorded has what was asked for in it"
+        );
+        debug_assert!(
+            lock.session.is_none_or(|s| to.join(s) == to),
+            "what a session keeps is part of what it holds"
+        );
         held.sequence += 1;
         let mut acquired = Acquired::Already;
         if to != from {
@@ -606,6 +626,14 @@ impl LockManager {
             outcome.acquired = Acquired::Instant;
             return outcome;
         }
+        debug_assert!(
+            !(how.private && how.strong),
+            "a strong lock is in a table, never in its owner's list alone"
+        );
+        debug_assert!(
+            !how.private || is_weak(&key.resource, mode),
+            "only weak locks stay in their owner's list: {mode:?}"
+        );
         held.sequence += 1;
         let lock = HeldLock {
             mode,
@@ -634,6 +662,15 @@ impl LockManager {
         if let Some(w) = waiting {
             self.partition(&w.key)
                 .withdraw(&w.key, &w.waiter, WaitState::Cancelled);
+        }
+    }
+
+    /// Has an owner that waits look at its attention flag now, which has just been set.
+    pub fn wake(&self, owner: &LockOwner) {
+        let waiting = owner.0.waiting.lock().clone();
+        if let Some(w) = waiting {
+            let _state = w.waiter.state.lock();
+            w.waiter.wake.notify_all();
         }
     }
 
@@ -738,4 +775,4 @@ fn ask<'a>(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

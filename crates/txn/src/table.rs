@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
 use duramen_base::{Lsn, XdesId};
-use duramen_os::sync::Mutex;
+use duramen_os::sync::{Mutex, Rank};
 use duramen_wal::record::ActiveXact;
 
 /// One active transaction of a database.
@@ -57,16 +57,25 @@ impl ActiveTxn {
     }
 
     pub(crate) fn logged(&self, lsn: Lsn) {
+        debug_assert!(
+            whole(self.last.each_ref().map(|a| a.load(Ordering::Relaxed))) < lsn,
+            "a transaction's records ascend"
+        );
         self.write(&[&self.last], lsn);
     }
 
     pub(crate) fn prepared(&self) {
-        self.prepared.store(true, Ordering::Release);
+        let before = self.prepared.swap(true, Ordering::AcqRel);
+        debug_assert!(!before, "view/1: a transaction is prepared twice");
     }
 
     #[inline]
     fn write(&self, fields: &[&[AtomicU64; 2]], lsn: Lsn) {
         let turn = self.turn.load(Ordering::Relaxed);
+        debug_assert!(
+            turn.is_multiple_of(2),
+            "a transaction's line has one writer"
+        );
         self.turn.store(turn.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::Release);
         for field in fields {
@@ -89,6 +98,7 @@ impl ActiveTxn {
             let (begin_lsn, last_lsn) = (read(&self.begin), read(&self.last));
             fence(Ordering::Acquire);
             if turn.is_multiple_of(2) && self.turn.load(Ordering::Relaxed) == turn {
+                debug_assert!(begin_lsn <= last_lsn, "a transaction ends before it begins");
                 return ActiveInfo {
                     xdes: self.xdes,
                     begin_lsn,
@@ -133,7 +143,7 @@ impl TxnTable {
     pub fn new(next: XdesId) -> TxnTable {
         TxnTable {
             next: AtomicU64::new(next.0.max(1)),
-            active: Mutex::new(BTreeMap::new()),
+            active: Mutex::ranked(Rank::Active, BTreeMap::new()),
         }
     }
 
@@ -156,12 +166,21 @@ impl TxnTable {
 
     fn enter(&self, xdes: XdesId, begin: Lsn, last: Lsn) -> Arc<ActiveTxn> {
         let entry = Arc::new(ActiveTxn::new(xdes, begin, last));
-        self.active.lock().insert(xdes, Arc::clone(&entry));
+        debug_assert!(
+            xdes.0 < self.next.load(Ordering::Relaxed),
+            "an id is given again"
+        );
+        let other = self.active.lock().insert(xdes, Arc::clone(&entry));
+        debug_assert!(other.is_none(), "two transactions with one id");
         entry
     }
 
     pub fn end(&self, xdes: XdesId) {
-        self.active.lock().remove(&xdes);
+        let entry = self.active.lock().remove(&xdes);
+        debug_assert!(
+            entry.is_some(),
+            "view/1: a transaction leaves its table twice"
+        );
     }
 
     pub fn active(&self) -> Vec<ActiveInfo> {

@@ -6,12 +6,13 @@
 //!
 //! What must not change while others look is behind one mutex that only the session's own worker takes.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use duramen_base::{DbId, Lsn, SessionId, SqlResult, XdesId};
-use duramen_os::sync::Mutex;
+use duramen_base::{DbId, Lsn, SessionId, SqlError, SqlResult, XdesId};
+use duramen_os::sync::{Mutex, Rank};
 use duramen_os::time::{self, WallTime};
 
 use crate::definitions::Definitions;
@@ -136,11 +137,11 @@ pub struct Transaction {
     /// `sys.dm_tran_active_transactions.transaction_id`, also the descriptor of TDS.
     pub id: u64,
     pub owner: LockOwner,
-    pub name: String,
+    pub name: Cow<'static, str>,
     pub kind: TxnKind,
     pub started: WallTime,
     /// The login's SID, for BEGIN_XACT.
-    pub sid: Vec<u8>,
+    pub sid: Option<Arc<[u8]>>,
     /// BEGIN TRANSACTION ... WITH MARK: name and description, for COMMIT_XACT.
     mark: OnceLock<(String, String)>,
     isolation: AtomicU8,
@@ -173,8 +174,19 @@ impl Transaction {
     pub fn new(
         owner: &LockOwner,
         kind: TxnKind,
-        name: &str,
+        name: impl Into<Cow<'static, str>>,
         isolation: IsolationLevel,
+    ) -> Transaction {
+        Transaction::of(owner, kind, name, isolation, None)
+    }
+
+    /// The same by a login, which the log's record of its beginning names.
+    pub fn of(
+        owner: &LockOwner,
+        kind: TxnKind,
+        name: impl Into<Cow<'static, str>>,
+        isolation: IsolationLevel,
+        sid: Option<&Arc<[u8]>>,
     ) -> Transaction {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         if kind != TxnKind::System {
@@ -183,10 +195,10 @@ impl Transaction {
         Transaction {
             id,
             owner: owner.clone(),
-            name: name.to_owned(),
+            name: name.into(),
             kind,
             started: time::wall(),
-            sid: Vec::new(),
+            sid: sid.cloned(),
             mark: OnceLock::new(),
             isolation: AtomicU8::new(isolation as u8),
             started_as: AtomicU8::new(0),
@@ -201,13 +213,13 @@ impl Transaction {
             lock_timeout: AtomicI64::new(-1),
             undone: OnceLock::new(),
             unreserved: false,
-            state: Mutex::new(State::default()),
+            state: Mutex::ranked(Rank::Transaction, State::default()),
         }
     }
 
     /// A system transaction under the locks of `self`: a page split, an allocation. It is committed by itself
     /// (`txlog::commit`), holds no locks of its own, and survives the rollback of `self`.
-    pub fn system(&self, name: &str) -> Transaction {
+    pub fn system(&self, name: &'static str) -> Transaction {
         let mut inner = Transaction::new(&self.owner, TxnKind::System, name, self.isolation());
         inner
             .lock_timeout
@@ -226,11 +238,6 @@ impl Transaction {
     /// Whether its changes ask for room in the log.
     pub fn asks(&self) -> bool {
         !self.unreserved
-    }
-
-    pub fn with_sid(mut self, sid: &[u8]) -> Transaction {
-        self.sid = sid.to_vec();
-        self
     }
 
     /// Marks the transaction: a restore can stop at its commit. False when it has a mark already, which stays.
@@ -277,7 +284,12 @@ impl Transaction {
 
     /// BEGIN TRAN inside.
     pub fn enter(&self) -> u32 {
-        self.nesting.fetch_add(1, Ordering::Relaxed) + 1
+        let before = self.nesting.fetch_add(1, Ordering::Relaxed);
+        debug_assert!(
+            before > 0,
+            "transaction/1: BEGIN TRAN in a transaction that has ended"
+        );
+        before + 1
     }
 
     /// COMMIT: true when it was the outermost, and the transaction is to be committed.
@@ -389,7 +401,7 @@ impl Transaction {
     pub fn check_given_up(&self) -> SqlResult<()> {
         match self.owner.is_given_up() {
             false => Ok(()),
-            true => Err(crate::errors::given_up()),
+            true => Err(SqlError::given_up()),
         }
     }
 
@@ -434,7 +446,15 @@ impl Transaction {
     pub(crate) fn push_savepoint(&self, name: &str, locks: LockMark) {
         let mut point = self.statement_point(locks);
         point.name = name.to_owned();
-        self.state.lock().savepoints.push(point);
+        let mut state = self.state.lock();
+        debug_assert!(
+            state
+                .savepoints
+                .last()
+                .is_none_or(|s| s.number < point.number),
+            "transaction/2: savepoints are not numbered on"
+        );
+        state.savepoints.push(point);
     }
 
     /// The last savepoint of that name. Names compare exactly, as transaction names do.
@@ -450,6 +470,10 @@ impl Transaction {
 
     /// After a rollback to `point`: later savepoints are gone, `point` itself stays usable.
     pub fn rolled_back_to(&self, point: &SavePoint) {
+        debug_assert!(
+            point.number <= self.points(),
+            "transaction/2: a rollback to a point that is another transaction's"
+        );
         self.state
             .lock()
             .savepoints

@@ -178,8 +178,8 @@ impl TransactionLog {
         }
         let again = self.room_for_two_phases(state)?;
         let active = self.table.begin(self.log.last_lsn());
-        let record =
-            RecordBuilder::begin_xact(active.xdes, tx.spid().0, began(tx), &tx.name, &tx.sid);
+        let sid = tx.sid.as_deref().unwrap_or_default();
+        let record = RecordBuilder::begin_xact(active.xdes, tx.spid().0, began(tx), &tx.name, sid);
         let flush = match tx.kind {
             TxnKind::System => 0,
             _ => self.log.flush_bytes(),
@@ -195,6 +195,11 @@ impl TransactionLog {
                 return Err(error);
             }
         };
+        debug_assert!(!lsn.is_null(), "BEGIN_XACT has a place in the log");
+        debug_assert!(
+            self.table.oldest_lsn().is_none_or(|oldest| oldest <= lsn),
+            "a transaction is in the table before its BEGIN_XACT is in the log"
+        );
         active.began(lsn);
         let bytes = record.len() as u64;
         recycle(record);
@@ -287,6 +292,14 @@ impl TransactionLog {
         let undo_reserve = if tx.unreserved { 0 } else { undo_reserve };
         let mut state = tx.state.lock();
         let part = self.part(tx, &mut state)?;
+        debug_assert!(
+            part.db == self.db,
+            "a record goes to the log of its own database"
+        );
+        debug_assert!(
+            part.begin_lsn <= part.last_lsn,
+            "a transaction's last record is not before its first"
+        );
         stamp(record, part.last_lsn, part.xdes);
         let lsn = on_behalf_of(tx, || match tx.unreserved {
             true => self.log.append(record, 0),
@@ -307,6 +320,20 @@ impl TransactionLog {
     ) -> SqlResult<Lsn> {
         let mut state = tx.state.lock();
         let part = self.part(tx, &mut state)?;
+        // The record itself, where it is undone by several compensations.
+        debug_assert!(
+            undo_next <= part.last_lsn,
+            "undo goes on at {undo_next}, which is behind {}",
+            part.last_lsn
+        );
+        debug_assert!(
+            undo_next >= part.begin_lsn || part.records == 0 || undo_next.is_null(),
+            "undo goes on before its transaction has begun"
+        );
+        let undo_next = match planted::on(Bug::UndoNextForgotten) {
+            true => part.last_lsn,
+            false => undo_next,
+        };
         stamp(record, undo_next, part.xdes);
         let lsn = on_behalf_of(tx, || self.log.append(record, 0))?;
         // Not before: somebody else would take it.
@@ -319,6 +346,7 @@ impl TransactionLog {
 
     /// Enters a loser that recovery has found, so that its undo can append here.
     pub fn adopt(self: &Arc<Self>, tx: &Transaction, xdes: XdesId, begin: Lsn, last: Lsn) {
+        debug_assert!(begin <= last, "a loser ends before it begins");
         tx.drops_pages();
         let active = self.table.adopt(xdes, begin, last);
         self.note_begun(tx);
@@ -350,6 +378,10 @@ impl TransactionLog {
             }
         };
         let lsn = on_behalf_of(tx, || self.log.append(&record, 0))?;
+        debug_assert!(
+            part.last_lsn < lsn,
+            "a commit comes after all that it commits"
+        );
         recycle(record);
         if durability == Durability::Full {
             self.commits.note(lsn);
@@ -400,6 +432,11 @@ impl TransactionLog {
 }
 
 fn note(tx: &Transaction, part: &mut DbPart, lsn: Lsn, bytes: usize, reserve: u32) {
+    debug_assert!(
+        part.last_lsn < lsn,
+        "a transaction's records ascend in the log"
+    );
+    debug_assert!(bytes >= 24, "a record has a header");
     part.last_lsn = lsn;
     part.records += 1;
     part.bytes += bytes as u64;
@@ -467,6 +504,19 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
             }
         }
     }
+    debug_assert!(
+        !lsns.is_empty(),
+        "a transaction that has written commits somewhere"
+    );
+    debug_assert!(
+        lsns.iter()
+            .all(|(db, _)| state.parts.iter().any(|p| p.db == *db)),
+        "a commit record in a database without a part"
+    );
+    debug_assert!(
+        durability == Durability::Full || durable_parts <= 1 || tx.kind == TxnKind::System,
+        "what two databases decide is durable"
+    );
     tx.begun.store(0, Ordering::Relaxed);
     let parts = std::mem::take(&mut state.parts);
     let mut hardened = Ok(());
@@ -508,6 +558,10 @@ fn commit_two_phase(
     state: &mut State,
     lsns: &mut Vec<(DbId, Lsn)>,
 ) -> SqlResult<()> {
+    debug_assert!(
+        state.parts.iter().filter(|p| p.db != DbId::TEMPDB).count() > 1,
+        "two phases are for two databases"
+    );
     // The coordinator is the first database written that survives a restart.
     let first = state
         .parts
@@ -594,6 +648,14 @@ pub fn abort(tx: &Transaction) -> Vec<(DbId, Lsn)> {
 
 /// What is left of a transaction that has ended.
 fn clear(state: &mut State) {
+    debug_assert!(
+        state.parts.is_empty(),
+        "a transaction that has ended has parts"
+    );
+    debug_assert!(
+        state.writer.is_none(),
+        "versions/3: a transaction ends and its versions do not"
+    );
     state.view = None;
     state.statement_locks.clear();
     state.savepoints.clear();

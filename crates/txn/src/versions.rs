@@ -6,28 +6,38 @@
 //!
 //! Invariants
 //! 1. The entries of a key are in the order of their writers, oldest first; at most the newest has a writer that is active.
-//! 2. The pre-image of an entry is the row as every transaction before its writer left it.
+//!    [assert: versions/1]
+//! 2. The pre-image of an entry is the row as every transaction before its writer left it. [assert: versions/2]
 //! 3. A writer's commit number is set before the counter that snapshots read is raised: a snapshot sees all of a
-//!    transaction or nothing.
+//!    transaction or nothing. [assert: versions/3]
 //! 4. A push comes before the change it is for. So a reader who first takes the row and then asks never takes a
 //!    changed row for a current one; a reader who asks under the row's page latch gets both from one moment.
-//! 5. An aborted entry is never visible and its pre-image equals the row that undo has put back.
-//! 6. An entry goes when every snapshot sees its writer's work (or abort).
+//!    [assert: versions/4]
+//! 5. An aborted entry is never visible and its pre-image equals the row that undo has put back. [test: agrees_with_the_model]
+//! 6. An entry goes when every snapshot sees its writer's work (or abort). [assert: versions/6]
 //!
 //! Cleaning costs what was pushed, not what is kept: a writer remembers its keys, and when it ends they queue by its
 //! number. Whoever commits takes a little more from the queue's head than it adds; a background pass takes the rest.
-//! Images are bounded too: beyond the limit a key is marked as lost, and a reader who needs it gets error 3958.
+//! Images are bounded too: beyond the limit a key is marked as lost, and a reader who needs it gets error 3958. Beyond a
+//! little more not even keys are kept: a writer marks whole rowsets ([`blind`]), of which nobody whose snapshot does not see
+//! the writer's work can be told anything.
 //!
 //! The store is memory only: snapshots do not survive a restart, so neither need versions.
 
+mod blind;
+
+use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, RowsetId};
+use duramen_os::memory::{Broker, Clerk, Tally};
 use duramen_os::sync::Mutex;
 
+use self::blind::Blind;
 use crate::hash::{FixedHashMap, FixedHasher};
 
 /// A transaction sequence number: taken in the order of first versioned work.
@@ -36,8 +46,11 @@ pub type Xsn = u64;
 const ACTIVE: u64 = 0;
 const ABORTED: u64 = 1 << 63;
 const SHARDS: usize = 32;
-/// What an entry costs beside its image and its key.
-const ENTRY_BYTES: u64 = 64;
+/// What an entry costs beside its image and its key: itself in a chain of its own, the key's place in the map and in its
+/// writer's list, and what the allocator adds to each.
+const ENTRY_BYTES: u64 = 256;
+/// Beyond the limit of images, keys without one take so many parts of it.
+const KEYS_PART: u64 = 4;
 /// Entries that a commit takes from the queue beyond what it adds.
 const CLEAN_MORE: usize = 16;
 
@@ -45,8 +58,28 @@ const CLEAN_MORE: usize = 16;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RowImage {
     pub row: Box<[u8]>,
-    pub off_row: Vec<Box<[u8]>>,
+    pub off_row: Vec<KeptValue>,
 }
+
+/// A value that lay outside its row.
+#[derive(Clone, Debug)]
+pub enum KeptValue {
+    Bytes(Box<[u8]>),
+    /// Whoever keeps versions knows where.
+    Elsewhere(Arc<dyn Any + Send + Sync>),
+}
+
+impl PartialEq for KeptValue {
+    fn eq(&self, other: &KeptValue) -> bool {
+        match (self, other) {
+            (KeptValue::Bytes(a), KeptValue::Bytes(b)) => a == b,
+            (KeptValue::Elsewhere(a), KeptValue::Elsewhere(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for KeptValue {}
 
 impl RowImage {
     /// A row without values outside it.
@@ -58,7 +91,11 @@ impl RowImage {
     }
 
     fn bytes(&self) -> u64 {
-        (self.row.len() + self.off_row.iter().map(|v| v.len()).sum::<usize>()) as u64
+        let off_row = self.off_row.iter().map(|v| match v {
+            KeptValue::Bytes(b) => b.len(),
+            KeptValue::Elsewhere(_) => 0,
+        });
+        (self.row.len() + off_row.sum::<usize>()) as u64
     }
 }
 
@@ -148,12 +185,29 @@ impl VersionWriter {
 
     fn end(&self, mark: u64) {
         let pushed = std::mem::take(&mut *self.0.pushed.lock());
+        debug_assert!(self.outcome() == ACTIVE, "versions/3: a writer ends once");
+        debug_assert!(
+            pushed.len() as u64 == self.0.count.load(Ordering::Relaxed),
+            "versions/6: a writer remembers every key that it has pushed"
+        );
         let work = pushed.len() + CLEAN_MORE;
         {
             let mut clock = self.0.store.clock.lock();
             clock.number += 1;
             self.0.outcome.store(clock.number | mark, Ordering::Release);
             let number = clock.number;
+            debug_assert!(
+                number & ABORTED == 0,
+                "versions/3: numbers stay below the mark"
+            );
+            debug_assert!(
+                clock.retired.back().is_none_or(|r| r.number < number),
+                "versions/6: writers retire in the order of their numbers"
+            );
+            debug_assert!(
+                clock.open.keys().next_back().is_none_or(|s| *s < number),
+                "versions/3: a snapshot sees a number that nobody had yet"
+            );
             clock.retired.push_back(Retired {
                 number,
                 writer: self.0.xsn,
@@ -189,6 +243,10 @@ struct SnapshotInner {
 impl Drop for SnapshotInner {
     fn drop(&mut self) {
         let mut clock = self.store.clock.lock();
+        debug_assert!(
+            clock.open.get(&self.number).is_some_and(|n| *n > 0),
+            "versions/6: a snapshot that nobody counts"
+        );
         if let Some(count) = clock.open.get_mut(&self.number) {
             *count -= 1;
             if *count == 0 {
@@ -252,6 +310,9 @@ struct Clock {
 impl Clock {
     /// Every snapshot in use, and every one to come, sees what is numbered up to here.
     fn seen_by_all(&self) -> u64 {
+        if planted::on(Bug::VersionsGoEarly) {
+            return self.number;
+        }
         self.open.keys().next().copied().unwrap_or(self.number)
     }
 }
@@ -259,9 +320,10 @@ impl Clock {
 #[derive(Debug)]
 struct Shared {
     clock: Mutex<Clock>,
+    blind: Blind,
     next_xsn: AtomicU64,
     entries: AtomicU64,
-    bytes: AtomicU64,
+    bytes: Tally,
     lost: AtomicU64,
     /// Bytes of images beyond which they are not kept.
     limit: AtomicU64,
@@ -305,13 +367,19 @@ impl VersionStore {
     pub fn new() -> VersionStore {
         VersionStore(Arc::new(Shared {
             clock: Mutex::default(),
+            blind: Blind::default(),
             next_xsn: AtomicU64::new(0),
             entries: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
+            bytes: Tally::new(Clerk::Versions),
             lost: AtomicU64::new(0),
             limit: AtomicU64::new(u64::MAX),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
         }))
+    }
+
+    /// Tells `broker` what is kept.
+    pub fn follow(&self, broker: &Arc<Broker>) {
+        self.0.bytes.follow(broker);
     }
 
     /// Bytes of images to keep at most.
@@ -323,6 +391,10 @@ impl VersionStore {
     pub fn snapshot(&self) -> Snapshot {
         let mut clock = self.0.clock.lock();
         let number = clock.number;
+        debug_assert!(
+            clock.open.keys().next_back().is_none_or(|s| *s <= number),
+            "versions/3: an older snapshot sees more"
+        );
         *clock.open.entry(number).or_insert(0) += 1;
         drop(clock);
         Snapshot {
@@ -362,6 +434,9 @@ impl VersionStore {
 
     /// Whether `writer` has yet to push what the key was: its second change of a row pushes nothing.
     pub fn wants(&self, db: DbId, rowset: RowsetId, key: &[u8], writer: &VersionWriter) -> bool {
+        if self.0.blind.has(db, rowset, writer) {
+            return false;
+        }
         self.0
             .with_chain(db, rowset, key, |chain| {
                 chain.last().is_none_or(|e| e.writer != *writer)
@@ -380,10 +455,13 @@ impl VersionStore {
         before: Option<RowImage>,
     ) {
         let shared = &self.0;
+        if shared.is_full() {
+            return shared.blind.mark(db, rowset, writer);
+        }
         let before = match before {
             None => Before::Absent,
             Some(image) => {
-                let held = shared.bytes.load(Ordering::Relaxed);
+                let held = shared.bytes.bytes();
                 if held.saturating_add(image.bytes()) > shared.limit.load(Ordering::Relaxed) {
                     shared.lost.fetch_add(1, Ordering::Relaxed);
                     Before::Lost
@@ -405,13 +483,30 @@ impl VersionStore {
         };
         let bytes = before.bytes() + ENTRY_BYTES + key.len() as u64;
         shared.entries.fetch_add(1, Ordering::SeqCst);
-        shared.bytes.fetch_add(bytes, Ordering::Relaxed);
+        shared.bytes.add(bytes);
         let sequence = writer.0.count.fetch_add(1, Ordering::Relaxed) + 1;
-        chains.entry(Arc::clone(&kept)).or_default().push(Entry {
+        debug_assert!(
+            writer.outcome() == ACTIVE,
+            "versions/4: a writer that has ended changes a row"
+        );
+        let chain = chains.entry(Arc::clone(&kept)).or_default();
+        debug_assert!(
+            chain.iter().all(|e| e.writer != *writer),
+            "versions/2: one writer, two states of a row before it"
+        );
+        chain.push(Entry {
             writer: writer.clone(),
             sequence,
             before,
         });
+        debug_assert!(
+            chain
+                .iter()
+                .rev()
+                .skip(1)
+                .all(|e| e.writer.outcome() != ACTIVE),
+            "versions/1: two active writers of a row"
+        );
         drop(shard);
         writer.0.pushed.lock().push(Pushed {
             db,
@@ -429,6 +524,9 @@ impl VersionStore {
         snapshot: &Snapshot,
         own: Option<&VersionWriter>,
     ) -> Visible {
+        if self.0.blind.hides(db, rowset, snapshot.number(), own) {
+            return Visible::Lost;
+        }
         self.0
             .with_chain(db, rowset, key, |chain| {
                 resolve(chain, snapshot.number(), own)
@@ -446,7 +544,13 @@ impl VersionStore {
         snapshot: &Snapshot,
         own: Option<&VersionWriter>,
     ) -> bool {
+        if self.0.blind.hides(db, rowset, snapshot.number(), own) {
+            return true;
+        }
         let newest = |chain: &[Entry]| {
+            if planted::on(Bug::ConflictUnseen) {
+                return false;
+            }
             for e in chain.iter().rev() {
                 let outcome = e.writer.outcome();
                 if own == Some(&e.writer) {
@@ -463,7 +567,7 @@ impl VersionStore {
 
     /// Does the row have versions (a ghost of it must stay, a slot of it must not be given to another row)?
     pub fn has_versions(&self, db: DbId, rowset: RowsetId, key: &[u8]) -> bool {
-        self.0.with_chain(db, rowset, key, |_| ()).is_some()
+        self.0.blind.has_any(db, rowset) || self.0.with_chain(db, rowset, key, |_| ()).is_some()
     }
 
     /// Drops up to `limit` versions that no snapshot needs; gives the number dropped. A background task calls it.
@@ -473,6 +577,7 @@ impl VersionStore {
 
     /// The rowset is gone.
     pub fn forget_rowset(&self, db: DbId, rowset: RowsetId) {
+        self.0.blind.forget(db, rowset);
         for shard in &self.0.shards {
             let gone = shard.lock().rowsets.remove(&(db, rowset));
             for (key, chain) in gone.into_iter().flatten() {
@@ -523,7 +628,7 @@ impl VersionStore {
     pub fn stats(&self) -> VersionStats {
         VersionStats {
             entries: self.0.entries.load(Ordering::Relaxed),
-            bytes: self.0.bytes.load(Ordering::Relaxed),
+            bytes: self.0.bytes.bytes(),
             lost: self.0.lost.load(Ordering::Relaxed),
             open_snapshots: self
                 .0
@@ -561,16 +666,31 @@ impl Shared {
     }
 
     fn uncount(&self, key: &[u8], e: &Entry) {
-        self.entries.fetch_sub(1, Ordering::SeqCst);
-        self.bytes.fetch_sub(e.held(key), Ordering::Relaxed);
+        let entries = self.entries.fetch_sub(1, Ordering::SeqCst);
+        debug_assert!(entries > 0, "versions/6: more entries go than have come");
+        self.bytes.sub(e.held(key));
+    }
+
+    /// Not even keys are kept any more.
+    fn is_full(&self) -> bool {
+        let limit = self.limit.load(Ordering::Relaxed);
+        self.bytes.bytes() > limit.saturating_add(limit / KEYS_PART)
     }
 
     fn clean(&self, limit: usize) -> usize {
+        if !self.blind.is_empty() {
+            let seen = self.clock.lock().seen_by_all();
+            self.blind.clean(seen);
+        }
         let mut done = 0;
         while done < limit {
             let retired = {
                 let mut clock = self.clock.lock();
                 let seen = clock.seen_by_all();
+                debug_assert!(
+                    seen <= clock.number,
+                    "versions/6: what nobody has done is seen"
+                );
                 match clock.retired.pop_front() {
                     Some(r) if r.number <= seen => r,
                     Some(r) => {
@@ -612,6 +732,10 @@ impl Shared {
         };
         if let Some(i) = chain.iter().position(|e| e.writer.xsn() == writer) {
             let gone = chain.remove(i);
+            debug_assert!(
+                gone.writer.outcome() != ACTIVE,
+                "versions/6: an entry goes whose writer is active"
+            );
             self.uncount(&at.key, &gone);
         }
         if chain.is_empty() {
@@ -621,9 +745,17 @@ impl Shared {
 }
 
 fn resolve(chain: &[Entry], number: u64, own: Option<&VersionWriter>) -> Visible {
+    debug_assert!(
+        !chain.is_empty(),
+        "versions/6: a key without entries is kept"
+    );
     let mut seen = Visible::Current;
     for entry in chain.iter().rev() {
         let outcome = entry.writer.outcome();
+        debug_assert!(
+            own != Some(&entry.writer) || outcome == ACTIVE,
+            "versions/3: a reader's own writer has ended before it"
+        );
         let committed = outcome != ACTIVE && outcome & ABORTED == 0 && outcome <= number;
         if own == Some(&entry.writer) || committed {
             break;
@@ -638,4 +770,4 @@ fn resolve(chain: &[Entry], number: u64, own: Option<&VersionWriter>) -> Visible
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -7,8 +7,9 @@
 //! 1. Every transaction with a record up to `quiet` in the home database has ended, and been published, before the
 //!    snapshot was taken: a page that is not younger holds exactly what the snapshot sees. That is why `quiet` is read
 //!    first and the snapshot taken after it, and why a transaction leaves its table only when it is published.
+//!    [assert: view/1; test: a_view_owes_what_was_committed_when_it_was_taken_and_knows_quiet_pages]
 //! 2. What is owed for a database is at least its last full-durability commit that the snapshot sees: commits are
-//!    noted before they are published, and the note is read after the snapshot was taken.
+//!    noted before they are published, and the note is read after the snapshot was taken. [assert: view/2]
 
 use std::sync::Arc;
 

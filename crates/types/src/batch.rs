@@ -4,13 +4,17 @@
 //! of which are NULL. Invariants:
 //!
 //! 1. A column gives back exactly the values that were put in: a value that does not fit the column's form turns the whole
-//!    column into [`Data::Values`], never the value into another one.
+//!    column into [`Data::Values`], never the value into another one. [test: what_goes_in_comes_out]
 //! 2. Within [`Data::Ints`] of one kind, the numbers are in the order of the values, and equal where the values are.
+//!    [test: columns_answer_as_rows_do]
 //! 3. `nulls` is empty (no cell is NULL) or has one entry a cell. The data of a NULL cell is a zero or nothing.
+//!    [test: stored_bytes_are_read_as_the_value_reader_reads_them]
 //! 4. Every column of a [`Batch`] has the batch's number of rows, or is [`Data::Absent`]: nobody above asked for it.
+//!    [test: a_batch_gathers_all_its_columns]
 
 mod assigned;
 mod codec;
+pub mod spill;
 mod stored;
 
 use std::sync::Arc;
@@ -202,6 +206,25 @@ impl<T: Copy> Runs<T> {
     }
 }
 
+/// Bytes from which on a vector grows by a part of itself instead of to twice its size: the allocator moves its pages, not
+/// what is in them, and nobody is told of room that is not used.
+const LARGE: usize = 2 << 20;
+const GROWTH_PART: usize = 8;
+
+#[inline]
+fn make_room<T>(v: &mut Vec<T>, more: usize) {
+    let needed = v.len().saturating_add(more);
+    if needed > v.capacity() && needed.saturating_mul(size_of::<T>()) > LARGE {
+        v.reserve_exact(more.max(v.len() / GROWTH_PART));
+    }
+}
+
+#[inline]
+fn extend<T: Copy>(v: &mut Vec<T>, more: &[T]) {
+    make_room(v, more.len());
+    v.extend_from_slice(more);
+}
+
 /// The cells of a column.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Data {
@@ -299,6 +322,14 @@ impl Column {
     #[inline]
     pub fn is_null(&self, i: usize) -> bool {
         !self.nulls.is_empty() && self.nulls[i] || matches!(self.data, Data::Absent)
+    }
+
+    /// Whether some of its values are not in memory.
+    pub fn has_spooled(&self) -> bool {
+        match &self.data {
+            Data::Values(v) => v.iter().any(|v| matches!(v, Value::Spooled(_))),
+            _ => false,
+        }
     }
 
     /// Bytes of memory held, about.
@@ -423,8 +454,8 @@ impl Column {
         }
         let before = self.len();
         match (&mut self.data, &other.data) {
-            (Data::Ints(k, v), Data::Ints(l, w)) if k == l => v.extend_from_slice(w),
-            (Data::Floats(v), Data::Floats(w)) => v.extend_from_slice(w),
+            (Data::Ints(k, v), Data::Ints(l, w)) if k == l => extend(v, w),
+            (Data::Floats(v), Data::Floats(w)) => extend(v, w),
             (
                 Data::Decimals {
                     precision,
@@ -436,15 +467,17 @@ impl Column {
                     scale: s,
                     mantissas: m,
                 },
-            ) if precision == p && scale == s => mantissas.extend_from_slice(m),
+            ) if precision == p && scale == s => extend(mantissas, m),
             (Data::Bytes(k, r), Data::Bytes(l, s)) if k == l => {
                 let base = r.items.len();
-                r.items.extend_from_slice(&s.items);
+                extend(&mut r.items, &s.items);
+                make_room(&mut r.ends, s.ends.len());
                 r.ends.extend(s.ends.iter().map(|e| base + e));
             }
             (Data::Wide(r), Data::Wide(s)) => {
                 let base = r.items.len();
-                r.items.extend_from_slice(&s.items);
+                extend(&mut r.items, &s.items);
+                make_room(&mut r.ends, s.ends.len());
                 r.ends.extend(s.ends.iter().map(|e| base + e));
             }
             (Data::Values(v), Data::Values(w)) => v.extend_from_slice(w),
@@ -596,6 +629,12 @@ impl Batch {
     /// The values of a row.
     pub fn row(&self, i: usize) -> Vec<Value> {
         self.columns.iter().map(|c| c.get(i)).collect()
+    }
+
+    /// The values of a row, in the place of another's.
+    pub fn row_into(&self, i: usize, row: &mut Vec<Value>) {
+        row.clear();
+        row.extend(self.columns.iter().map(|c| c.get(i)));
     }
 
     /// The rows at these places; [`NO_ROW`] gives a row of NULLs.

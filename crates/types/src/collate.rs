@@ -15,8 +15,10 @@
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-use crate::CollationId;
+use duramen_base::SqlResult;
+
 use crate::cp1252;
+use crate::{CollationId, Value};
 
 /// Weights of a byte: primary in the high byte, accent in bits 1-7, upper case in bit 0.
 const fn byte_weights() -> [u16; 256] {
@@ -522,24 +524,69 @@ pub fn hash_units<H: Hasher>(u: &[u16], coll: CollationId, hasher: &mut H) {
             hasher.write_u16(*x);
         }
     } else {
-        // Blanks at the end of the elements pad too: a weightless unit may follow them.
-        let mut blanks = 0u32;
-        for e in elements(u) {
-            if e.primary == 1 + 5 {
-                blanks += 1;
-                continue;
-            }
-            for _ in 0..std::mem::take(&mut blanks) {
-                hasher.write_u32(1 + 5);
-            }
-            let (primary, unit) = e.first();
-            let accent = if coll.ignores_accent() { 0 } else { e.accent };
-            let upper = e.upper && !coll.ignores_case();
-            hasher.write_u32(primary | (accent as u32) << 20 | (upper as u32) << 28);
-            hasher.write_u16(if primary == 0 { e.unit } else { unit });
-        }
+        feed(elements(u), &mut 0, coll, hasher);
     }
     hasher.write_u8(0xff);
+}
+
+/// Feeds elements to a hasher. Blanks at their end pad too, as a weightless unit may follow them: so many of them have
+/// not been fed.
+#[inline]
+fn feed<H: Hasher>(
+    elements: impl Iterator<Item = Element>,
+    blanks: &mut u32,
+    coll: CollationId,
+    hasher: &mut H,
+) {
+    for e in elements {
+        if e.primary == 1 + 5 {
+            *blanks += 1;
+            continue;
+        }
+        for _ in 0..std::mem::take(blanks) {
+            hasher.write_u32(1 + 5);
+        }
+        let (primary, unit) = e.first();
+        let accent = if coll.ignores_accent() { 0 } else { e.accent };
+        let upper = e.upper && !coll.ignores_case();
+        hasher.write_u32(primary | (accent as u32) << 20 | (upper as u32) << 28);
+        hasher.write_u16(if primary == 0 { e.unit } else { unit });
+    }
+}
+
+/// Elements that are fed between two looks at whether somebody still wants the hash.
+const PIECE: usize = 1 << 16;
+
+/// Feeds a hasher with a value that may be long, as [`crate::hash_key`] does; `go_on` is asked before each piece of it, and
+/// its error is the end.
+pub fn hash_long<H: Hasher>(
+    v: &Value,
+    coll: CollationId,
+    hasher: &mut H,
+    go_on: &mut dyn FnMut() -> SqlResult<()>,
+) -> SqlResult<()> {
+    match v {
+        Value::VarChar(b) if b.len() > PIECE && !coll.is_utf8() && !coll.is_binary() => {
+            let mask = mask(coll);
+            for piece in trimmed(b).chunks(PIECE) {
+                go_on()?;
+                for x in piece {
+                    hasher.write_u16(BYTES[*x as usize] & mask);
+                }
+            }
+            hasher.write_u8(0xff);
+        }
+        Value::NVarChar(u) if u.len() > PIECE && !coll.is_binary() => {
+            let (mut elements, mut blanks) = (elements(trimmed_units(u)).peekable(), 0);
+            while elements.peek().is_some() {
+                go_on()?;
+                feed(elements.by_ref().take(PIECE), &mut blanks, coll, hasher);
+            }
+            hasher.write_u8(0xff);
+        }
+        _ => crate::hash_key(v, coll, hasher),
+    }
+    Ok(())
 }
 
 /// The place of one UTF-16 unit in the order of the collation: for LIKE and its ranges. Equal keys match.

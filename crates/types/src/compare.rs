@@ -77,6 +77,9 @@ pub fn compare_decimals(a: &Decimal, b: &Decimal) -> Ordering {
     })
 }
 
+/// Whoever orders values has them in memory: `query::long` sees to it.
+const NOT_IN_MEMORY: &str = "a spooled value is compared with others";
+
 fn rank(v: &Value) -> u8 {
     match v {
         Value::Null => 0,
@@ -101,6 +104,10 @@ fn rank(v: &Value) -> u8 {
         Value::DateTime2(_) => 15,
         Value::DateTimeOffset(_) => 16,
         Value::Variant(_) => 17,
+        Value::Spooled(_) => {
+            debug_assert!(false, "{NOT_IN_MEMORY}");
+            18
+        }
     }
 }
 
@@ -228,6 +235,10 @@ pub fn hash_key<H: Hasher>(v: &Value, coll: CollationId, hasher: &mut H) {
                 }
                 _ => hash_key(&inner.1, coll, hasher),
             }
+        }
+        Value::Spooled(s) => {
+            debug_assert!(false, "{NOT_IN_MEMORY}");
+            hasher.write_usize(s.len());
         }
         Value::Bit(_)
         | Value::TinyInt(_)

@@ -8,6 +8,7 @@
 
 mod bytes;
 mod dates;
+mod long;
 mod number;
 mod text;
 
@@ -23,6 +24,7 @@ use crate::{CollationId, Language, SqlType, TypeId, Value, cp1252};
 
 pub use bytes::parse_hex;
 pub(crate) use dates::datetime_from_ticks;
+pub use long::convert_long;
 pub(crate) use number::integer;
 pub use number::{is_currency, is_numeric};
 pub use text::{format_float, format_money, guid_text, parse_guid, to_display};
@@ -103,6 +105,10 @@ pub fn assign(
     {
         return Ok(v);
     }
+    let v = match v {
+        Value::Spooled(s) => s.value(0, s.len(), from)?,
+        v => v,
+    };
     let recoded = from.collation.is_utf8() != to.collation.is_utf8() && from.id.is_char();
     let wide = if from.id == to.id && (from.id.is_string() || from.id.is_binary()) && !recoded {
         v
@@ -183,6 +189,9 @@ fn change(
 ) -> SqlResult<Value> {
     if let Value::Null = v {
         return Ok(Value::Null);
+    }
+    if let Value::Spooled(s) = v {
+        return change(&s.value(0, s.len(), from)?, from, to, style, ctx);
     }
     if let Value::Variant(inner) = v {
         if to.id == TypeId::SqlVariant {

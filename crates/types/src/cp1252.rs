@@ -96,7 +96,10 @@ const fn latin_extended(u: u16) -> u8 {
 
 /// Text to bytes; what does not fit becomes `?`. A character outside the BMP becomes two, as on the server.
 pub fn encode(text: &str) -> Vec<u8> {
-    text.encode_utf16().map(best_fit).collect()
+    // As many as there are, as a rule: long texts need no room beyond.
+    let mut out = Vec::with_capacity(text.len());
+    out.extend(text.encode_utf16().map(best_fit));
+    out
 }
 
 /// UTF-16 units to bytes.

@@ -145,6 +145,21 @@ fn check_part(part: DatePart, function: &str, ty: &SqlType) -> SqlResult<()> {
     Ok(())
 }
 
+/// What a function of dates refuses of a value's type, as far as it is known without the value.
+pub fn check_date_function(function: &str, part: DatePart, ty: &SqlType) -> SqlResult<()> {
+    let fine = matches!(part, DatePart::Microsecond | DatePart::Nanosecond);
+    let coarse = matches!(ty.id, TypeId::DateTime | TypeId::SmallDateTime);
+    match function {
+        "datepart" | "datename" => check_part(part, function, ty),
+        "dateadd" if matches!(part, DatePart::TzOffset | DatePart::IsoWeek) => {
+            Err(unsupported(part, function, None))
+        }
+        "dateadd" if fine && coarse => Err(unsupported(part, function, Some(ty))),
+        "dateadd" => check_part(part, function, ty),
+        _ => Ok(()),
+    }
+}
+
 /// Local date and time of a value: days since 0001-01-01, 100 ns units. Below level 130 datetime counts in milliseconds.
 fn local(v: &Value, ctx: &ConvertCtx) -> (i32, u64) {
     match v {
@@ -168,14 +183,7 @@ fn add_months(days: i32, months: i64) -> Option<i32> {
 
 /// DATEADD: a value of the argument's type, error 517 when it leaves the type's range.
 pub fn dateadd(part: DatePart, n: i64, v: &Value, ty: &SqlType) -> SqlResult<Value> {
-    if matches!(part, DatePart::TzOffset | DatePart::IsoWeek) {
-        return Err(unsupported(part, "dateadd", None));
-    }
-    check_part(part, "dateadd", ty)?;
-    let fine = matches!(part, DatePart::Microsecond | DatePart::Nanosecond);
-    if fine && matches!(ty.id, TypeId::DateTime | TypeId::SmallDateTime) {
-        return Err(unsupported(part, "dateadd", Some(ty)));
-    }
+    check_date_function("dateadd", part, ty)?;
     let overflow = || SqlError::new(&DATETIME_ADD_OVERFLOW, &[&ty.id.name()]);
     added(part, n, v, ty).ok_or_else(overflow)
 }

@@ -109,12 +109,12 @@ fn shown(ty: &SqlType) -> String {
 
 /// Errors 257 and 206: a conversion nobody asked for in so many words.
 pub fn check_implicit(from: &SqlType, to: &SqlType) -> SqlResult<()> {
-    let (a, b) = (shown(from), to.id.name());
-    match between(from, to) {
-        Implicit => Ok(()),
-        Explicit => Err(SqlError::new(&IMPLICIT_CONVERSION_NOT_ALLOWED, &[&a, &b]).with_state(3)),
-        Never => Err(SqlError::new(&OPERAND_TYPE_CLASH, &[&a, &b]).with_state(2)),
-    }
+    let (message, state) = match between(from, to) {
+        Implicit => return Ok(()),
+        Explicit => (&IMPLICIT_CONVERSION_NOT_ALLOWED, 3),
+        Never => (&OPERAND_TYPE_CLASH, 2),
+    };
+    Err(SqlError::new(message, &[&shown(from), &to.id.name()]).with_state(state))
 }
 
 /// Error 529: CAST or CONVERT between types that have nothing in common.

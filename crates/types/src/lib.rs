@@ -22,6 +22,7 @@ pub mod lenient;
 mod like;
 pub mod netformat;
 pub mod ops;
+pub mod spooled;
 mod sqltype;
 pub mod temporal;
 mod value;
@@ -31,7 +32,7 @@ pub mod xquery;
 
 pub use collation::CollationId;
 pub use compare::{compare, compare_binary, compare_decimals, guid_key, hash_key};
-pub use convert::{ConvertCtx, Target, assign, convert, to_display};
+pub use convert::{ConvertCtx, Target, assign, convert, convert_long, to_display};
 pub use dateparse::DateOrder;
 pub use decimal::{Decimal, MAX_PRECISION, POW10, div_round, rescale_mantissa};
 pub use language::Language;
@@ -40,6 +41,7 @@ pub use legal::{
 };
 pub use like::LikePattern;
 pub use ops::{BinaryOp, arithmetic, binary, bit_not, negate, negate_type, result_type};
+pub use spooled::Spooled;
 pub use sqltype::{MAX_LENGTH, SqlType, TypeId, decimal_bytes, time_bytes};
 pub use temporal::{Date, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time, is_datetime};
 pub use value::Value;

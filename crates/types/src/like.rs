@@ -67,13 +67,13 @@ impl LikePattern {
         match v {
             Value::VarChar(b) if !self.wide => {
                 let key = |i: usize| byte_key(b[i], self.collation);
-                run(tokens, b.len(), &key, &|i| b[i] == b' ')
+                run(tokens, b.len(), &key, &|i| b[i] == b' ') == Found::Here
             }
             Value::VarChar(_) | Value::NVarChar(_) => {
                 let u = units(v);
                 let key = |i: usize| unit_key(u[i], self.collation);
                 // nvarchar: a trailing blank is a character like any other.
-                run(tokens, u.len(), &key, &|_| false)
+                run(tokens, u.len(), &key, &|_| false) == Found::Here
             }
             _ => false,
         }
@@ -96,8 +96,10 @@ impl LikePattern {
         for start in 0..=u.len() {
             let key = |i: usize| key_of(u[start + i], self.wide, self.collation);
             let blank = |i: usize| !self.wide && u[start + i] == b' ' as u16;
-            if run(rest, u.len() - start, &key, &blank) {
-                return start + 1;
+            match run(rest, u.len() - start, &key, &blank) {
+                Found::Here => return start + 1,
+                Found::NotHere => {}
+                Found::Nowhere => return 0,
             }
         }
         0
@@ -186,29 +188,42 @@ fn set(
     }
 }
 
+/// Whether characters match, or could from a later one on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Here,
+    NotHere,
+    /// What follows a `%` is not among them, so that it is not among fewer of them either.
+    Nowhere,
+}
+
 /// Matches `tokens` against `n` characters. `blank` says which may be left over at the end.
 fn run(
     tokens: &[Token],
     n: usize,
     key: &dyn Fn(usize) -> Key,
     blank: &dyn Fn(usize) -> bool,
-) -> bool {
+) -> Found {
     let (mut t, mut i) = (0, 0);
     // Where to go on when a match fails after a `%`: the token after it, and the character it gives up next.
     let mut retry: Option<(usize, usize)> = None;
+    let not = |retry: Option<_>| match retry {
+        Some(_) => Found::Nowhere,
+        None => Found::NotHere,
+    };
     loop {
         let hit = match tokens.get(t) {
-            None if (i..n).all(blank) => return true,
+            None if (i..n).all(blank) => return Found::Here,
             None => false,
             Some(Token::Any) => {
                 t += 1;
                 if t == tokens.len() {
-                    return true;
+                    return Found::Here;
                 }
                 retry = Some((t, i));
                 continue;
             }
-            Some(_) if i == n => return false,
+            Some(_) if i == n => return not(retry),
             Some(Token::One) => true,
             Some(Token::Literal(k)) => key(i) == *k,
             Some(Token::Set(negated, ranges)) => {
@@ -227,7 +242,7 @@ fn run(
                 t = token;
                 i = from + 1;
             }
-            _ => return false,
+            _ => return not(retry),
         }
     }
 }

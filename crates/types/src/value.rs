@@ -3,7 +3,10 @@
 //! The declared type travels beside the value as a `SqlType`; char and varchar share a variant, decimal and numeric
 //! too. A `Value` is 32 bytes and integers never allocate.
 
-use crate::{Date, DateTime, DateTime2, DateTimeOffset, Decimal, SmallDateTime, SqlType, Time};
+use crate::{
+    Date, DateTime, DateTime2, DateTimeOffset, Decimal, SmallDateTime, Spooled, SqlType, Time,
+    TypeId,
+};
 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Value {
@@ -37,6 +40,8 @@ pub enum Value {
     Guid([u8; 16]),
     /// sql_variant: the base type and its value, which is never `Null` or another variant.
     Variant(Box<(SqlType, Value)>),
+    /// varchar(max), nvarchar(max), varbinary(max) of a client, too large for memory.
+    Spooled(Spooled),
 }
 
 impl Value {
@@ -66,11 +71,34 @@ impl Value {
         }
     }
 
+    /// Of the integer types, and of decimals without a fraction: what identity columns have.
+    pub fn as_whole(&self) -> Option<i64> {
+        match self {
+            Value::Decimal(d) if d.scale() == 0 => i64::try_from(d.mantissa()).ok(),
+            Value::Bit(_) => None,
+            other => other.as_i64(),
+        }
+    }
+
+    /// The value of a type that identity columns may have; `None` beyond its range.
+    pub fn whole(n: i64, ty: &SqlType) -> Option<Value> {
+        match ty.id {
+            TypeId::TinyInt => u8::try_from(n).ok().map(Value::TinyInt),
+            TypeId::SmallInt => i16::try_from(n).ok().map(Value::SmallInt),
+            TypeId::Int => i32::try_from(n).ok().map(Value::Int),
+            TypeId::BigInt => Some(Value::BigInt(n)),
+            TypeId::Decimal | TypeId::Numeric => {
+                Decimal::new(n.into(), ty.precision, 0).map(Value::Decimal)
+            }
+            _ => None,
+        }
+    }
+
     /// The text of a string value (code page 1252 or UTF-16, broken surrogates replaced).
     pub fn as_text(&self) -> Option<String> {
         match self {
             Value::VarChar(b) => Some(crate::cp1252::decode(b)),
-            Value::NVarChar(u) => Some(String::from_utf16_lossy(u)),
+            Value::NVarChar(u) => Some(duramen_base::utf16::text(u)),
             _ => None,
         }
     }
@@ -92,6 +120,7 @@ impl Value {
             Value::VarChar(b) | Value::Binary(b) => Some(b.len()),
             Value::NVarChar(u) => Some(u.len() * 2),
             Value::Variant(v) => v.1.data_length(&v.0),
+            Value::Spooled(s) => Some(s.len()),
             _ => Some(ty.length as usize),
         }
     }

@@ -8,7 +8,7 @@
 //! is published).
 
 use duramen_base::messages::{self, Message};
-use duramen_base::{SqlError, SqlResult};
+use duramen_base::{SqlError, SqlResult, given_up};
 
 /// Elements may not be nested deeper.
 const DEEPEST: usize = 128;
@@ -129,7 +129,9 @@ impl Parser {
         if self.starts_with("<?xml") && self.chars.get(5).copied().is_some_and(is_blank) {
             self.declaration()?;
         }
+        let mut steps = 0..;
         loop {
+            given_up::after_step(steps.next().unwrap_or(0))?;
             let keep = self.open.last().map_or(keep_space, |o| o.keep_space);
             match self.peek() {
                 None if self.open.is_empty() => return Ok(()),

@@ -13,8 +13,10 @@
 //! there, and records may begin at 40, 48 or 72. The CRC32C covers the block with marks in place and with both checksum
 //! words zero; it decides, the XOR word is for tools that know only that one.
 //!
-//! Invariants: (1) a block that [`open`] accepts has sound marks, lengths, offsets and checksums, so that slicing its
-//! records cannot fail; (2) what [`seal`] wrote [`open`] accepts, with the same records.
+//! Invariants
+//! 1. A block that [`open`] accepts has sound marks, lengths, offsets and checksums, so that slicing its records cannot
+//!    fail. [assert: block/1; test: every_flipped_bit_is_found]
+//! 2. What [`seal`] wrote [`open`] accepts, with the same records. [assert: block/2; test: round_trip]
 
 use duramen_base::Lsn;
 
@@ -99,6 +101,30 @@ pub fn seal(data: &mut [u8], end: usize, offsets: &[u16], info: &SealInfo) -> u3
     );
     data[..HEADER_BYTES].fill(0);
     data[end..].fill(0);
+    debug_assert!(
+        offsets
+            .first()
+            .is_none_or(|o| usize::from(*o) >= CHECKSUM_AT),
+        "block/1: a record begins in the header"
+    );
+    debug_assert!(
+        offsets.is_sorted_by(|a, b| a < b),
+        "block/1: the offsets of records ascend"
+    );
+    debug_assert!(
+        offsets.last().is_none_or(|o| usize::from(*o) < end),
+        "block/1: a record begins behind the last"
+    );
+    debug_assert!(info.vlf != 0, "vlf/3: a block in a VLF that holds nothing");
+    debug_assert!(
+        matches!(info.parity, 0x40 | 0x80),
+        "vlf/2: a block of parity {:#x}",
+        info.parity
+    );
+    debug_assert!(
+        info.own.durable <= (info.vlf, info.number),
+        "block/2: a block says that what comes after it is durable"
+    );
     for (i, offset) in offsets.iter().enumerate() {
         let at = used - 2 * (i + 1);
         data[at..at + 2].copy_from_slice(&offset.to_le_bytes());
@@ -126,6 +152,16 @@ pub fn seal(data: &mut [u8], end: usize, offsets: &[u16], info: &SealInfo) -> u3
     put32(data, CRC_AT, crc);
     let sum = checksum(data);
     put32(data, CHECKSUM_AT, sum);
+    debug_assert!(
+        claimed_bytes(data, info.parity) == Some(bytes),
+        "block/2: a block does not claim what it is"
+    );
+    debug_assert!(
+        open(data, info.parity).is_ok_and(|b| b.crc == crc
+            && usize::from(b.header.records) == offsets.len()
+            && (b.header.vlf, b.header.number) == (info.vlf, info.number)),
+        "block/2: what is sealed does not open"
+    );
     crc
 }
 

@@ -277,16 +277,7 @@ impl LogError {
             LogError::Io {
                 cause: IoError::GivenUp,
                 ..
-            } => SqlError {
-                // As of every statement that is given up: no client sees it.
-                number: 0,
-                severity: 11,
-                state: 1,
-                message: "The operation was given up.".to_owned(),
-                procedure: None,
-                line: 0,
-                earlier: Vec::new(),
-            },
+            } => SqlError::given_up(),
             LogError::Io { .. } | LogError::BadRecord => {
                 SqlError::new(&messages::LOG_UNAVAILABLE, &[&db_name]).with_state(4)
             }

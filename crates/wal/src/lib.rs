@@ -26,6 +26,6 @@ pub use config::{
 };
 pub use log::{
     BlockRange, LaidLog, Log, LogFileReader, LogFinding, LogPreparation, LogReader, LogRecord,
-    LogReport, VlfSlot, verify_file,
+    LogReport, MIN_GROWTH, VlfSlot, verify_file,
 };
 pub use vlf::{Growth, LogProfile};

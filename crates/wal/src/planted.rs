@@ -41,6 +41,18 @@ impl Planted {
         self.bug == Some(bug)
     }
 
+    /// Whether any bug is planted: what the log asserts of itself is left to the test then.
+    #[cfg(test)]
+    pub fn is_any(self) -> bool {
+        self.bug.is_some()
+    }
+
+    #[cfg(not(test))]
+    #[inline(always)]
+    pub fn is_any(self) -> bool {
+        self.on(Bug::AckBeforeDurable)
+    }
+
     #[cfg(not(test))]
     #[inline(always)]
     pub fn on(self, bug: Bug) -> bool {

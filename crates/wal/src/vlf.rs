@@ -4,9 +4,12 @@
 //! first 8,192 bytes of a VLF are its header. There is no status on disk: a VLF is active when it may still hold
 //! records that somebody needs, and only memory knows that.
 //!
-//! Invariants: (1) the sizes of a split add up to what was split, each a multiple of 8 KB; (2) a VLF's parity is 0x40
-//! when its use count is odd and 0x80 when even, 0 when the VLF holds nothing; (3) sequence number 0 means the VLF
-//! holds nothing, whatever its use count; (4) a header that we wrote and that has changed by itself is no header.
+//! Invariants
+//! 1. The sizes of a split add up to what was split, each a multiple of 8 KB.
+//!    [test: listings_of_new_logs; test: listings_of_growths]
+//! 2. A VLF's parity is 0x40 when its use count is odd and 0x80 when even, 0 when the VLF holds nothing. [assert: vlf/2]
+//! 3. Sequence number 0 means the VLF holds nothing, whatever its use count. [assert: vlf/3]
+//! 4. A header that we wrote and that has changed by itself is no header. [test: header_round_trip_and_refusals]
 
 use duramen_base::Lsn;
 
@@ -31,7 +34,7 @@ const MB: u64 = 1024 * KB;
 /// The size of the VLFs of allocations below 1 MB: 31 pages.
 const SMALL_VLF: u64 = 31 * 8 * KB;
 
-/// Which version's rules a log follows. `Native` is ours: VLFs as in 2022.
+/// Which version's rules a log follows. `Native` is ours: VLFs as in 2022, but for the last growth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LogProfile {
     V2012,
@@ -93,6 +96,19 @@ pub fn split_growth(profile: LogProfile, current: u64, growth: u64) -> Vec<u64> 
         return vec![growth];
     }
     split(growth, count_by_size(growth, growth))
+}
+
+/// The VLF sizes of the native profile's last growth, after which a log is as large as it may be and lives by truncation:
+/// that frees whole VLFs, and one of half the log would leave little to write into while anything in it is needed. None is
+/// larger than a sixteenth of the log, as far as they may be that small.
+pub fn split_last_growth(current: u64, growth: u64) -> Vec<u64> {
+    let growth = growth / (8 * KB) * (8 * KB);
+    let most = ((current + growth) / 16).max(MB);
+    let as_ever = split_growth(LogProfile::Native, current, growth);
+    match growth.div_ceil(most) {
+        count if growth > MB && count > as_ever.len() as u64 => split(growth, count),
+        _ => as_ever,
+    }
 }
 
 /// `total` is what the VLFs share, `nominal` the size that was asked for: the steps go by the latter (a 64 MB file has

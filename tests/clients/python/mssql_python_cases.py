@@ -74,9 +74,12 @@ class MssqlPython(Driver):
     def messages(self, text):
         cursor = self.connection.cursor()
         cursor.execute(text)
-        found = [re.sub(r"^(\[[^\]]*\])+", "", text) for _, text in cursor.messages]
+        # The driver may go on at the first message; those behind it come with the next result.
+        told = list(cursor.messages)
+        while cursor.nextset():
+            told += cursor.messages
         cursor.close()
-        return found
+        return [re.sub(r"^(\[[^\]]*\])+", "", text) for _, text in told]
 
     def cancel(self, connection, cursor):
         # SQLCancel, which the driver itself uses and does not give out.

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use super::median;
 use super::noise::Noise;
+use super::paired::Work;
 use super::postgres::Postgres;
 use crate::server::Server;
 use crate::sql::Sql;
@@ -107,6 +108,20 @@ pub fn figures(dir: &Path, rounds: usize) -> Result<String, String> {
     }
 }
 
+/// Every question, as often as it is answered in a second, on a server that has the rows.
+pub fn works() -> Vec<Work<'static, Server>> {
+    let work = |cell: &'static Cell| {
+        let run = move |server: &Server| {
+            let text = question(cell, "CAST(", " AS bigint)", true);
+            let start = Instant::now();
+            Sql { port: server.port }.query("bench", &text)?;
+            Ok(1.0 / start.elapsed().as_secs_f64())
+        };
+        (cell.name.to_owned(), Box::new(run) as Box<_>)
+    };
+    CELLS.iter().map(work).collect()
+}
+
 /// The query's text, with sums in bigint.
 fn question(cell: &Cell, before: &str, after: &str, quiet: bool) -> String {
     let text = cell.query.replace('{', before).replace('}', after);
@@ -122,7 +137,7 @@ fn numbers(text: &str) -> Vec<i128> {
     words.filter_map(|w| w.parse().ok()).collect()
 }
 
-fn load_here(sql: Sql) -> Result<(), String> {
+pub fn load_here(sql: Sql) -> Result<(), String> {
     sql.query(
         "master",
         "CREATE DATABASE bench; ALTER DATABASE bench SET RECOVERY SIMPLE",

@@ -160,6 +160,20 @@ pub fn figures(
     }
 }
 
+/// The cells that PostgreSQL has too, and a growing log's.
+pub fn works(scale: f64) -> Vec<super::paired::Work<'static, Server>> {
+    let work = move |cell: &'static Cell| {
+        let run = move |server: &Server| {
+            let mut series = Series::default();
+            here(server, cell, &Size::of(scale), &mut series)?;
+            Ok(median(&series.ours))
+        };
+        (cell.name.to_owned(), Box::new(run) as Box<_>)
+    };
+    let chosen = |c: &&Cell| c.profile == "native";
+    CELLS.iter().filter(chosen).map(work).collect()
+}
+
 /// Runs a cell once on our server, in a database that goes afterwards.
 fn here(server: &Server, cell: &Cell, size: &Size, series: &mut Series) -> Result<(), String> {
     let sql = Sql { port: server.port };

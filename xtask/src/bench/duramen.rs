@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use super::{Cell, Engine, Shape, Wait};
 use crate::server::Server;
 use crate::sql::Sql;
+use crate::target_dir;
 
 pub struct Duramen {
     server: Server,
@@ -27,8 +28,12 @@ CREATE CLUSTERED INDEX wide_id ON wide (id);";
 
 impl Duramen {
     pub fn start(dir: &Path) -> Result<Duramen, String> {
+        Duramen::start_binary(&target_dir().join("release").join("duramen"), dir)
+    }
+
+    pub fn start_binary(binary: &Path, dir: &Path) -> Result<Duramen, String> {
         let drive = format!("D={}", dir.join("files").display());
-        let server = Server::start_with(&dir.join("data"), &["--drive", &drive])?;
+        let server = Server::start_binary(binary, &dir.join("data"), &["--drive", &drive])?;
         let sql = Sql { port: server.port };
         sql.query("master", SETUP)?;
         sql.query("bench", TABLES)?;

@@ -1,5 +1,5 @@
-//! `cargo xtask bench [--built] [--rounds N] [--seconds S] [--scale S] [--only WORD]`: the figures of the README, measured on the release
-//! build, interleaved with PostgreSQL doing the same where it is installed. Prints a markdown table, and writes it to
+//! `cargo xtask bench [--built] [--rounds N] [--seconds S] [--scale S] [--only WORD] [--against BINARY]`: the figures of the README, measured on the
+//! release build, interleaved with PostgreSQL doing the same where it is installed. Prints a markdown table, and writes it to
 //! `bench.md` of the target folder.
 //!
 //! A round runs every cell once on each server, one after the other; a figure is the median of the rounds. Loops run in
@@ -18,6 +18,7 @@ mod log;
 mod maintenance;
 mod noise;
 mod overhead;
+mod paired;
 mod plot;
 mod postgres;
 mod restart;
@@ -25,6 +26,7 @@ mod sessions;
 mod start;
 mod wire;
 
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use self::duramen::Duramen;
@@ -102,6 +104,8 @@ struct Options {
     only: Option<String>,
     /// The part of its full size that each of the bulk loads has.
     scale: f64,
+    /// Another build of the server, to be compared with this one: nothing else is measured then.
+    against: Option<PathBuf>,
     /// Measure the release binary that is there.
     built: bool,
 }
@@ -112,6 +116,7 @@ fn options(words: &[&str]) -> Option<Options> {
         seconds: 3.0,
         only: None,
         scale: 0.2,
+        against: None,
         built: false,
     };
     let mut words = words.iter();
@@ -125,6 +130,7 @@ fn options(words: &[&str]) -> Option<Options> {
             "--rounds" => options.rounds = value.parse().ok().filter(|n| *n > 0)?,
             "--seconds" => options.seconds = value.parse().ok().filter(|s| *s > 0.0)?,
             "--scale" => options.scale = value.parse().ok().filter(|s| *s > 0.0)?,
+            "--against" => options.against = Some(PathBuf::from(value)),
             "--only" => options.only = Some((*value).to_owned()),
             _ => return None,
         }
@@ -135,7 +141,7 @@ fn options(words: &[&str]) -> Option<Options> {
 pub fn run(words: &[&str]) -> ExitCode {
     let Some(options) = options(words) else {
         eprintln!(
-            "usage: cargo xtask bench [--built] [--rounds N] [--seconds S] [--scale S] [--only WORD]"
+            "usage: cargo xtask bench [--built] [--rounds N] [--seconds S] [--scale S] [--only WORD] [--against BINARY]"
         );
         return ExitCode::from(2);
     };
@@ -191,6 +197,12 @@ struct Series {
 
 fn measure(options: &Options) -> Result<String, String> {
     let dir = crate::server::scratch("bench")?;
+    if let Some(other) = &options.against {
+        let sizes = (options.rounds, options.seconds, options.scale);
+        let told = paired::figures(&dir, other, sizes, options.only.as_deref());
+        let _ = std::fs::remove_dir_all(&dir);
+        return told;
+    }
     let wanted = |name: &str| {
         options
             .only

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::noise::Noise;
+use super::paired::Work;
 use super::postgres::{self, Postgres};
 use super::{bare, disk, median};
 use crate::server::{PASSWORD, Server};
@@ -179,6 +180,22 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
         return Err("the server does not end cleanly".to_owned());
     }
     Ok(table(&series, &limits))
+}
+
+/// Every cell, for a server that has been set up.
+pub fn works(seconds: f64) -> Vec<Work<'static, Server>> {
+    let work = |cell: &'static Cell| {
+        let run = move |server: &Server| {
+            let wait = format!(
+                "ALTER DATABASE SCOPED CONFIGURATION SET COMMIT_WAIT = {}",
+                cell.wait
+            );
+            Sql { port: server.port }.query("wire", &wait)?;
+            load(server, cell.kind, cell.clients, seconds).map(|told| told.0)
+        };
+        (cell.name.to_owned(), Box::new(run) as Box<_>)
+    };
+    CELLS.iter().map(work).collect()
 }
 
 /// Requests a second, and the fairness among the clients.

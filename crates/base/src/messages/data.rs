@@ -50,7 +50,9 @@ messages! {
     CANNOT_FIND_INDEX = 2727, 11, "Cannot find index '%.*ls'.";
     NON_DETERMINISTIC_COLUMN = 2729, 16, "Column '%.*ls' in %S_MSG '%.*ls' cannot be used in an index or statistics or as a partition key because it is non-deterministic.";
     RAISERROR_NUMBER_INVALID = 2732, 16, "Error number %ld is invalid. The number must be from %ld through %ld and it cannot be 50000.";
+    RETURN_TYPE_INVALID = 2733, 16, "The %ls data type is invalid for return values.";
     SECOND_TIMESTAMP = 2738, 16, "A table can only have one timestamp column. Because table '%.*ls' already has one, the column '%.*ls' cannot be added.";
+    VARIABLE_OF_OLD_LOB = 2739, 16, "The text, ntext, and image data types are invalid for local variables.";
     SET_LANGUAGE_FAILED = 2740, 16, "SET LANGUAGE failed because '%.*ls' is not an official language name or a language alias on this SQL Server.";
     DATEFORMAT_INVALID = 2741, 16, "SET DATEFORMAT date order '%.*ls' is invalid.";
     DATEFIRST_OUT_OF_RANGE = 2742, 16, "SET DATEFIRST %d is out of range.";
@@ -77,6 +79,7 @@ messages! {
     BACKUP_IN_TRANSACTION = 3021, 16, "Cannot perform a backup or restore operation within a transaction.";
     BACKUP_OPTIONS_CONFLICT = 3031, 16, "Option '%ls' conflicts with option(s) '%ls'. Remove the conflicting option and reissue the statement.";
     BACKUP_OPTION_NOT_SUPPORTED = 3032, 16, "One or more of the options (%ls) are not supported for this statement. Review the documentation for supported options.";
+    BACKUP_IN_EMERGENCY = 3033, 16, "BACKUP DATABASE cannot be used on a database opened in emergency mode.";
     NO_DIFFERENTIAL_BASE = 3035, 16, "Cannot perform a differential backup for database \"%ls\", because a current database backup does not exist. Perform a full database backup by reissuing BACKUP DATABASE, omitting the WITH DIFFERENTIAL option.";
     BACKUP_OF_STANDBY = 3036, 16, "The database \"%ls\" is in warm-standby state (set by executing RESTORE WITH STANDBY) and cannot be backed up until the entire restore sequence is completed.";
     BACKUP_FAILED_LOGGED = 3041, 16, "BACKUP failed to complete the command %.*ls. Check the backup application log for detailed messages.";
@@ -240,13 +243,16 @@ messages! {
     PERMISSION_REFUSED = 4613, 16, "Grantor does not have GRANT permission.";
     GRANT_TO_SPECIAL_ROLE = 4617, 16, "Cannot grant, deny or revoke permissions to or from special roles.";
     SERVER_PERMISSION_OUTSIDE_MASTER = 4621, 16, "Permissions at the server scope can only be granted when the current database is master";
+    ALL_NOT_AVAILABLE = 4623, 16, "The all permission has been deprecated and is not available for this class of entity.";
     GRANT_TO_OWNER = 4624, 16, "Cannot grant, deny, or revoke permissions to sa, dbo, entity owner, information_schema, sys, or yourself.";
     LOGIN_NOT_THERE = 4625, 16, "There is no such server principal %.*s or you do not have permission.";
+    ALL_IS_DEPRECATED = 4628, 10, "The ALL permission is deprecated and maintained only for compatibility. It DOES NOT imply ALL permissions defined on the entity.";
     TRUNCATE_OBJECT_NOT_FOUND = 4701, 16, "Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions.";
     TRUNCATE_NOT_A_TABLE = 4708, 16, "Could not truncate object '%.*ls' because it is not a table.";
     TRUNCATE_REFERENCED = 4712, 16, "Cannot truncate table '%.*ls' because it is being referenced by a FOREIGN KEY constraint.";
     BCP_COLUMN_LENGTH = 4815, 16, "Received an invalid column length from the bcp client for colid %d.";
     BCP_COLUMN_TYPE = 4816, 16, "Invalid column type from bcp client for colid %d.";
+    BULK_NOT_SORTED = 4819, 16, "Cannot bulk load. The bulk data stream was incorrectly specified as sorted or the data violates a uniqueness constraint imposed by the target table. Sort order incorrect for the following two rows: primary key of first row: %s, primary key of second row: %s.";
     ADD_COLUMN_NOT_NULL = 4901, 16, "ALTER TABLE only allows columns to be added that can contain nulls, or have a DEFAULT definition specified, or the column being added is an identity or timestamp column, or alternatively if none of the previous conditions are satisfied the table must be empty to allow addition of this column. Column '%.*ls' cannot be added to non-empty table '%.*ls' because it does not satisfy these conditions.";
     ALTER_OBJECT_NOT_FOUND = 4902, 16, "Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions.";
     SWITCH_NUMBER_IGNORED = 4903, 10, "Warning: The specified partition %d for the table '%.*ls' was ignored in ALTER TABLE SWITCH statement because the table is not partitioned.";
@@ -304,6 +310,7 @@ messages! {
     PROPERTY_HAS_BEEN_SET = 5046, 10, "The %S_MSG property '%ls' has been set.";
     FILEGROUP_EMPTY = 5050, 16, "Cannot change the properties of empty filegroup '%.*ls'. The filegroup must contain at least one file.";
     FILEGROUP_NAMED_DEFAULT = 5051, 16, "Cannot have a filegroup with the name 'DEFAULT'.";
+    NOT_IN_THIS_STATE = 5052, 16, "%ls is not permitted while a database is in the %ls state.";
     OPTION_CANNOT_BE_SET = 5058, 16, "Option '%.*ls' cannot be set in database '%.*ls'.";
     ROLLING_BACK = 5060, 10, "Nonqualified transactions are being rolled back. Estimated rollback completion: %d%%.";
     SINGLE_USER_CONNECTED = 5064, 16, "Changes to the state or options of database '%.*ls' cannot be made at this time. The database is in single-user mode, and a user is currently connected to it.";

@@ -59,7 +59,9 @@ messages! {
     FUNCTION_ARGUMENT_RANGE = 189, 15, "The %ls function requires %d to %d arguments.";
     NESTED_TOO_DEEPLY = 191, 15, "Some part of your SQL statement is nested too deeply. Rewrite the query or break it up into smaller queries.";
     SCALE_EXCEEDS_PRECISION = 192, 16, "The scale must be less than or equal to the precision.";
+    SELECT_INTO_ASSIGNS = 194, 15, "A SELECT INTO statement cannot contain a SELECT statement that assigns values to a variable.";
     UNRECOGNIZED_NAME = 195, 15, "'%.*ls' is not a recognized %S_MSG.";
+    INSERT_ASSIGNS = 199, 15, "An INSERT statement cannot contain a SELECT statement that assigns values to a variable.";
     PARAMETER_NOT_SUPPLIED = 201, 16, "Procedure or function '%.*ls' expects parameter '%.*ls', which was not supplied.";
     INVALID_IDENTIFIER = 203, 16, "The name '%.*ls' is not a valid identifier.";
     UNION_COLUMN_COUNT = 205, 16, "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of expressions in their target lists.";
@@ -214,6 +216,7 @@ messages! {
     GOTO_INTO_TRY = 1026, 16, "GOTO cannot be used to jump into a TRY or CATCH scope.";
     PERCENT_OUT_OF_RANGE = 1031, 15, "Percent values must be between 0 and 100.";
     ORDER_BY_IN_SUBQUERY = 1033, 15, "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common table expressions, unless TOP, OFFSET or FOR XML is also specified.";
+    TRIGGER_ACTION_TWICE = 1034, 15, "Syntax error: Duplicate specification of the action \"%.*s\" in the trigger declaration.";
     SYNTAX_NEAR_EXPECTED = 1035, 15, "Incorrect syntax near '%.*ls', expected '%.*ls'.";
     NAME_MISSING = 1038, 15, "An object or column name is missing or empty. For SELECT INTO statements, verify each column has a name. For other statements, look for empty alias names. Aliases defined as \"\" or [] are not allowed. Change the alias to a valid name.";
     SUBQUERY_NOT_ALLOWED = 1046, 15, "Subqueries are not allowed in this context. Only scalar expressions are allowed.";

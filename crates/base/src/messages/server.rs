@@ -126,6 +126,7 @@ messages! {
     TRANSFER_SCHEMA_BOUND = 15348, 16, "Cannot transfer a schemabound object.";
     SPECIAL_PRINCIPAL = 15405, 11, "Cannot use the special principal '%s'.";
     NOT_A_ROLE = 15409, 16, "'%s' is not a role.";
+    FIXED_ROLE_UNKNOWN = 15412, 11, "'%s' is not a known fixed role.";
     ROLE_MEMBER_OF_ITSELF = 15413, 11, "Cannot make a role a member of itself.";
     SID_LENGTH = 15419, 16, "Supplied parameter sid should be binary(16).";
     SID_IN_USE = 15433, 16, "Supplied parameter sid is in use.";

@@ -89,6 +89,7 @@ impl CatalogDb {
         parent: (ObjectId, i32),
         status: i64,
     ) -> SqlResult<ObjectDef> {
+        base.tx.check_given_up()?;
         let id = self.next_object_id()?;
         let name = named.text(id);
         let there =

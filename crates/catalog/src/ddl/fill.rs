@@ -58,9 +58,10 @@ impl CatalogDb {
         target: &Arc<RowsetDef>,
         sources: &[Rowset],
         places: &[usize],
-        threads: usize,
+        (threads, fill_factor): (usize, u8),
     ) -> Result<(), Box<RowError>> {
-        let mut build = Build::new(&self.database().rowset(target), threads);
+        let target = self.database().rowset(target);
+        let mut build = Build::new(&target, threads, fill_factor);
         build.add(tx, sources, places)?;
         build.finish(tx)?;
         Ok(())
@@ -77,18 +78,19 @@ impl CatalogDb {
         let fail = |e: Box<RowError>| duplicate(e.error, table, index, &e.row);
         let sources = self.rowsets_of(table.data_rowsets());
         let places = places(index, &table.data);
+        let fill = index.options.fill_factor;
+        let how = (threads, fill);
         if index.partitioned.is_none() {
-            let built = self.build(tx, &index.rowset, &sources, &places, threads);
+            let built = self.build(tx, &index.rowset, &sources, &places, how);
             return built.map_err(fail);
         }
         if table.is_slice_of(index) {
             for (source, target) in sources.chunks(1).zip(index.rowsets()) {
-                self.build(tx, target, source, &places, threads)
-                    .map_err(fail)?;
+                self.build(tx, target, source, &places, how).map_err(fail)?;
             }
             return Ok(());
         }
-        let load = |r: &Arc<RowsetDef>| IndexLoad::new(&self.database().rowset(r));
+        let load = |r: &Arc<RowsetDef>| IndexLoad::new(&self.database().rowset(r)).fill_to(fill);
         let mut loads: Vec<IndexLoad> = index.rowsets().iter().map(load).collect();
         for source in sources {
             let mut cursor = source.scan(tx, ScanSpec::all(LockHint::None))?;
@@ -104,13 +106,13 @@ impl CatalogDb {
         loads.try_for_each(|l| l.finish(tx)).map_err(fail)
     }
 
-    /// Puts the rows of `old` into the new heap or clustered index of `next`.
+    /// Puts the rows of `old` into the new heap or clustered index of `next`, whose leaves are filled to so many percent.
     pub(super) fn fill_from(
         &self,
         tx: &Transaction,
         old: &TableDef,
         next: &TableDef,
-        rows: Rows<'_>,
+        (rows, fill): (Rows<'_>, u8),
     ) -> Result<(), Box<RowError>> {
         let width = next.data.layout.columns.len();
         let sources = self.rowsets_of(old.data_rowsets());
@@ -125,15 +127,16 @@ impl CatalogDb {
                 let own = |i: usize| if i < old.columns.len() { i } else { NOTHING };
                 let places: Vec<usize> = (0..width).map(own).collect();
                 if next.partitioned.is_none() {
-                    return self.build(tx, &next.data, &sources, &places, threads);
+                    let how = (threads, fill);
+                    return self.build(tx, &next.data, &sources, &places, how);
                 }
                 let mut pairs = sources.chunks(1).zip(targets);
-                return pairs.try_for_each(|(s, t)| self.build(tx, t, s, &places, threads));
+                return pairs.try_for_each(|(s, t)| self.build(tx, t, s, &places, (threads, fill)));
             }
             Rows::Same { .. } => None,
             Rows::Changed(change) => Some(change),
         };
-        let load = |r: &Arc<RowsetDef>| IndexLoad::new(&self.database().rowset(r));
+        let load = |r: &Arc<RowsetDef>| IndexLoad::new(&self.database().rowset(r)).fill_to(fill);
         let mut loads: Vec<IndexLoad> = targets.iter().map(load).collect();
         for source in sources {
             let mut cursor = source.scan(tx, ScanSpec::all(LockHint::None))?;
@@ -172,7 +175,8 @@ impl CatalogDb {
         let Some(old) = own.rowsets().get(partition).cloned() else {
             return self.publish(tx, next);
         };
-        let ids = self.new_ids(tx, table.id, index, old.lob_au.is_some())?;
+        let overflows = old.lob_au.is_some() || old.layout.may_overflow();
+        let ids = self.new_ids(tx, table.id, index, overflows)?;
         let new = Arc::new(RowsetDef {
             rowset: ids.rowset,
             au: ids.au,
@@ -192,7 +196,8 @@ impl CatalogDb {
             _ => (&old, (0..new.layout.columns.len()).collect()),
         };
         let source = [self.database().rowset(source)];
-        let built = self.build(tx, &new, &source, &places, threads);
+        let how = (threads, own.options.fill_factor);
+        let built = self.build(tx, &new, &source, &places, how);
         built.map_err(|e| duplicate(e.error, table, &own, &e.row))?;
         describe::delete_storage_rows(&base, &old)?;
         self.database().drop_storage(tx, &old)?;

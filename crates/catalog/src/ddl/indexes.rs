@@ -139,9 +139,7 @@ impl CatalogDb {
             index_rowset(ids, &specs, &table.data, keys, &includes)
         };
         let (_, sources, locator) = shape(&RowsetIds::none(table.id));
-        let laid = self.lay_out(base.tx, (place, 0), (table, index.id, false), &|ids| {
-            shape(ids).0
-        })?;
+        let laid = self.lay_out(base.tx, (place, 0), (table, index.id), &|ids| shape(ids).0)?;
         describe::storage_rows(base, laid.rowsets(), &describe::index_column_ids(&sources))?;
         index.rowset = laid.first;
         index.partitioned = laid.partitioned;
@@ -195,7 +193,6 @@ impl CatalogDb {
             (None, None) => None,
         };
         let keys = keys.map(|(k, unique)| (with_partitioning(k, unique, place.column()), unique));
-        let lob = next.columns.iter().any(|c| c.ty.is_max() && c.is_stored());
         let specs = next.specs();
         let make = |ids: &RowsetIds| {
             let keys = keys.as_ref().map(|(columns, unique)| Keys {
@@ -205,7 +202,7 @@ impl CatalogDb {
             data_rowset(ids, &specs, keys)
         };
         let index = u16::from(keys.is_some());
-        let laid = self.lay_out(tx, (place, lob_place), (&next, index, lob), &make)?;
+        let laid = self.lay_out(tx, (place, lob_place), (&next, index), &make)?;
         let data_rowsets = laid.rowsets().to_vec();
         next.data = laid.first;
         next.partitioned = laid.partitioned;
@@ -216,7 +213,10 @@ impl CatalogDb {
             }
             _ => SqlError::from(e.error),
         };
-        self.fill_from(tx, old, &next, rows).map_err(fail)?;
+        let options = clustered.map(|n| &n.options);
+        let options = options.or(kept.map(|k| &k.options));
+        let fill = options.map_or(0, |o| o.fill_factor);
+        self.fill_from(tx, old, &next, (rows, fill)).map_err(fail)?;
         // Old definitions and pages go; then everything is declared again.
         let key = [Value::Int(old.id.0)];
         base.delete(id::IDXSTATS, &key, |_| true)?;

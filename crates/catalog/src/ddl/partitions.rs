@@ -101,11 +101,13 @@ impl CatalogDb {
         &self,
         tx: &Transaction,
         (place, lob_place): (Place, u16),
-        (table, index, lob): (&TableDef, u16, bool),
+        (table, index): (&TableDef, u16),
         make: &dyn Fn(&RowsetIds) -> RowsetDef,
     ) -> SqlResult<Laid> {
+        let layout = make(&RowsetIds::none(table.id)).layout;
+        let overflows = layout.may_overflow();
         let one = |filegroup: u16, lob_filegroup: u16| -> SqlResult<Arc<RowsetDef>> {
-            let def = Arc::new(make(&self.new_ids(tx, table.id, index, lob)?));
+            let def = Arc::new(make(&self.new_ids(tx, table.id, index, overflows)?));
             self.database()
                 .create_storage_on(tx, &def, filegroup, lob_filegroup)?;
             Ok(def)
@@ -115,7 +117,12 @@ impl CatalogDb {
                 Place::Filegroup(named) => named,
                 _ => self.database().default_filegroup(),
             };
-            let first = one(filegroup, lob_place)?;
+            // Only large values of a table have a place of their own.
+            let outside = match layout.has_large() && index < 2 {
+                true => lob_place,
+                false => filegroup,
+            };
+            let first = one(filegroup, outside)?;
             return Ok(Laid {
                 first,
                 partitioned: None,

@@ -177,7 +177,7 @@ impl CatalogDb {
                 let (scheme, _) = self.scheme(old.scheme)?;
                 let to = scheme.destinations.get(new).copied().unwrap_or(1);
                 let first = &old.rowsets[0];
-                let ids = self.new_ids(base.tx, table.id, index, first.lob_au.is_some())?;
+                let ids = self.new_ids(base.tx, table.id, index, first.layout.may_overflow())?;
                 let def = Arc::new(RowsetDef {
                     rowset: ids.rowset,
                     au: ids.au,

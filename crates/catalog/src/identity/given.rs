@@ -107,6 +107,7 @@ impl CatalogDb {
     ) -> SqlResult<T> {
         let mut beside = Beside::new(self, tx, name);
         loop {
+            self.database().make_log_room();
             let mut blocks = self.identities.lock();
             let block = self.block(&mut blocks, tx, table)?;
             let mut changed = *block;
@@ -156,6 +157,7 @@ impl CatalogDb {
             ..stored
         };
         Base { db, tx }.lock(id::COLPARS, &key_of(table, at))?;
+        db.make_log_room();
         write(&Base { db, tx }, table, &state)?;
         self.place_identity(tx, table.id, state);
         Ok(())
@@ -208,6 +210,7 @@ impl CatalogDb {
             if let Some(table) = snapshot.table(*id)
                 && block.state.last.is_some()
             {
+                db.make_log_room();
                 match write(&Base { db, tx: &tx }, table, &block.state) {
                     Err(e) if e.number != messages::LOCK_TIMEOUT.number => return Err(e),
                     _ => {}

@@ -77,11 +77,15 @@ impl World {
     }
 
     fn create(&self) -> Arc<CatalogDb> {
+        self.create_with(self.log())
+    }
+
+    fn create_with(&self, log: duramen_wal::LogFileSpec) -> Arc<CatalogDb> {
         let spec = CreateDatabase {
             id: DbId(5),
             name: "t".into(),
             data: vec![self.data()],
-            log: vec![self.log()],
+            log: vec![log],
             profile: duramen_wal::LogProfile::Native,
             sector: 512,
             first_log_seq: 20,
@@ -481,4 +485,37 @@ fn identity_values_are_had_while_others_wait_for_the_columns() {
 #[test]
 fn row_versions_are_had_while_others_wait_for_their_counter() {
     numbers_while_others_wait(id::OBJVALUES, |c, tx, _| c.next_rowversion(tx));
+}
+
+/// A log that fills gets its checkpoint before the mutex is taken under which a number is given out.
+#[test]
+fn numbers_are_had_from_a_log_that_is_full_and_cannot_grow() {
+    let world = World::new(Dir::new());
+    let mut log = world.log();
+    log.growth = duramen_wal::Growth::Bytes(0);
+    let c = world.create_with(log);
+    let db = c.database();
+    let tx = system_transaction(db, "t");
+    let table = c.create_table(&tx, &new_table("a", Vec::new()));
+    let table = table.expect("table is made");
+    world.engine.commit(&tx, None).expect("commits");
+    let fill = system_transaction(db, "fill");
+    let rowsets = OpenRowsets::none(db);
+    let full = (0..).find_map(|n| {
+        let row = [Value::Int(n), Value::nvarchar(&"x".repeat(50)), Value::Null];
+        rowsets.of(&table.data).insert(&fill, &row).err()
+    });
+    assert_eq!(full.map(|e| SqlError::from(e).number), Some(9002));
+    let other = system_transaction(db, "other");
+    for number in [
+        c.next_identity(&other, &table),
+        c.next_rowversion(&other),
+        c.set_identity(&other, &table, Some(7)).map(|()| 7),
+    ] {
+        assert!(number.is_ok() || number.is_err_and(|e| e.number == 9002));
+    }
+    world.engine.rollback(&fill, None).expect("rolls back");
+    assert!(c.next_identity(&other, &table).is_ok());
+    world.engine.rollback(&other, None).expect("rolls back");
+    c.database().close().expect("closes");
 }

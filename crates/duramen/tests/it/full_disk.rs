@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use duramen_os::Env;
 use duramen_server::client::Stream;
 use duramen_tds::client::Client;
 use duramen_types::Value;
@@ -42,19 +43,46 @@ impl Small {
         self.at.join("ballast")
     }
 
-    /// Fills the disk but for so many megabytes.
+    fn free(&self) -> u64 {
+        Env::real().disk.free_space(&self.at).expect("its room")
+    }
+
+    /// Fills the disk but for so many megabytes. A file system that allocates when it writes back refuses before it is
+    /// full: it is asked again until nothing is left.
     fn fill(&self, but_for: usize) {
         let mut file = File::create(self.ballast()).expect("the ballast");
         let chunk = vec![1u8; MB / 16];
-        while file.write_all(&chunk).is_ok() {}
+        let limit = Instant::now() + Duration::from_secs(30);
+        loop {
+            while file.write_all(&chunk).is_ok() {}
+            let _ = file.sync_all();
+            let free = self.free();
+            if free < MB as u64 / 2 {
+                break;
+            }
+            assert!(Instant::now() < limit, "{free} bytes are still free");
+        }
         let length = file.metadata().expect("its length").len();
         let keep = length.saturating_sub((but_for * MB) as u64);
         file.set_len(keep).expect("shorter");
         let _ = file.sync_all();
     }
 
+    /// Takes the ballast away. What a journaling file system frees may be allocated once its journal is written, and
+    /// until then it may say that it is full.
     fn make_room(&self) {
+        let length = self.ballast().metadata().expect("the ballast").len();
         remove_file(self.ballast()).expect("the ballast goes");
+        let limit = Instant::now() + Duration::from_secs(20);
+        loop {
+            let _ = File::open(&self.at).and_then(|directory| directory.sync_all());
+            let free = self.free();
+            if free >= length {
+                return;
+            }
+            assert!(Instant::now() < limit, "{free} of {length} are free");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 
@@ -148,6 +176,11 @@ fn a_full_disk_is_an_error_and_not_a_loss() {
     assert_eq!(kept[0][0], Value::Int(0), "rolled back");
     small.make_room();
     assert_eq!(insert(&mut client, &mut last, 300), None);
+    let log = dir.join("d.ldf").metadata().expect("the log").len();
+    assert!(
+        log < (SIZE_MB * MB / 4) as u64,
+        "what the log takes in advance leaves room to others: {log}"
+    );
     // Killed, and started where there is no room at all.
     rows(
         &mut client,

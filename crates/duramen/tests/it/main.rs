@@ -3,14 +3,20 @@
 // Processes and their directories are real: nothing here runs in a simulated world.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod cancels;
 mod connections;
 mod dashboard;
 mod first_article;
 mod flags;
 mod full_disk;
+mod isolation;
+mod large_parameter;
 mod ledger;
 mod logins;
+mod memory;
 mod process;
+mod random_large;
 mod sqlcmd;
 mod terminal;
 mod together;
+mod upload;

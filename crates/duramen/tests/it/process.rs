@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ pub const BINARY: &str = env!("CARGO_BIN_EXE_duramen");
 pub struct Process {
     child: Child,
     pub port: u16,
-    ready: Receiver<()>,
+    ready: Mutex<Receiver<()>>,
 }
 
 impl Process {
@@ -43,6 +44,7 @@ impl Process {
                 }
             }
         });
+        let ready = Mutex::new(ready);
         Process { child, port, ready }
     }
 
@@ -54,13 +56,17 @@ impl Process {
     }
 
     pub fn wait_ready(&self) {
-        let ready = self.ready.recv_timeout(Duration::from_secs(60));
+        let ready = self
+            .ready
+            .lock()
+            .expect("nobody fails with it")
+            .recv_timeout(Duration::from_secs(60));
         ready.expect("the server is ready within a minute");
     }
 
     /// Whether it takes clients; true once.
     pub fn is_ready(&self) -> bool {
-        self.ready.try_recv().is_ok()
+        self.ready.lock().is_ok_and(|r| r.try_recv().is_ok())
     }
 
     pub fn has_ended(&mut self) -> bool {
@@ -95,11 +101,11 @@ impl Process {
 
     /// Memory of the process that is in use (`VmRSS`).
     pub fn resident_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
-        let status = status.expect("the process lives");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kb = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-        kb.expect("a number of kB") << 10
+        resident_bytes(self.child.id())
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn options(&self, trust: Trust) -> ConnectOptions {
@@ -118,6 +124,15 @@ impl Process {
     pub fn connect(&self) -> Client<Stream> {
         connect(&self.options(Trust::NoEncryption)).expect("the server takes sa")
     }
+}
+
+/// Memory of a process that is in use (`VmRSS`).
+pub fn resident_bytes(id: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status"));
+    let status = status.expect("the process lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kb = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kb.expect("a number of kB") << 10
 }
 
 impl Drop for Process {

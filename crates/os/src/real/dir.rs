@@ -51,12 +51,14 @@ pub(super) fn sync(dir: &Path) -> Result<(), IoError> {
     rustix::fs::fsync(&fd).map_err(|e| IoError::from_errno(e, "fsync directory"))
 }
 
-/// What a volume has beyond what is kept back.
+/// What a volume has beyond what is kept back. Its size is what is used and what may be used: what the file system keeps for
+/// itself or for others can be most of it.
 pub(super) fn room(s: &rustix::fs::StatVfs) -> u64 {
     let bytes = |blocks: u64| blocks.saturating_mul(s.f_frsize);
+    let used = s.f_blocks.saturating_sub(s.f_bfree);
     crate::sparing::room_of(
         bytes(s.f_bavail),
-        bytes(s.f_blocks),
+        bytes(used.saturating_add(s.f_bavail)),
         crate::sparing::kept_percent(),
     )
 }

@@ -230,3 +230,18 @@ fn a_name_below_folders_is_below_them_through_links() {
     }
     assert!(!at("out/a").exists() && !at("out/new").exists());
 }
+
+/// A file that is given to whoever names it is found by the test that names one in every way.
+#[cfg(feature = "planted")]
+#[test]
+fn tests_that_planted_bugs_spoil() {
+    use duramen_base::planted::{Bug, found};
+    let began = crate::time::now();
+    let said = found(
+        Bug::OpenFileGiven,
+        a_file_that_is_open_is_known_by_every_name,
+    );
+    assert!(said.is_some(), "OpenFileGiven");
+    let took = began.elapsed().as_millis();
+    println!("planted\tOpenFileGiven\ta_file_that_is_open_is_known_by_every_name\t{took}");
+}

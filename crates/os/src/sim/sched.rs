@@ -6,11 +6,14 @@
 //!
 //! Invariants
 //! 1. Until the simulation stops, exactly one thread that is not asleep is `current`.
+//!    [assert: sched/1]
 //! 2. A choice depends on the seed, on thread numbers and on virtual time only; addresses are compared for
 //!    equality, never ordered in a way that a choice could see.
+//!    [test: the_same_seed_gives_the_same_trace; test: a_busy_world_replays]
 //! 3. Virtual time moves by a small seeded step at each primitive (so that a loop with a deadline ends), and jumps
-//!    to the next deadline when no thread is ready.
+//!    to the next deadline when no thread is ready. [test: a_spinning_loop_lets_time_pass]
 //! 4. When every thread waits and none has a deadline, the simulation fails with the list of who waits for what.
+//!    [test: a_deadlock_is_named_with_its_seed]
 //!
 //! How it stops: a reason is stored, every thread is woken and unwinds with a private payload. Destructors that run
 //! meanwhile find that they are no longer simulated ([`here`] is `None` for them) and use the real primitives, whose
@@ -402,6 +405,10 @@ impl State {
     }
 
     fn run_next(&mut self, next: usize) {
+        debug_assert!(
+            self.tasks[next].is_ready(),
+            "sched/1: a thread that waits is given the world"
+        );
         self.current = next;
         self.mix((next as u64) << 48 ^ self.now);
         self.tasks[next].wake.notify_all();

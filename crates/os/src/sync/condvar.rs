@@ -1,8 +1,9 @@
 //! Waiting for a change of what a mutex protects.
 
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use super::MutexGuard;
+use super::{MutexGuard, signal};
 use crate::sim::sched::{self, Wait};
 use crate::time;
 
@@ -10,6 +11,10 @@ use crate::time;
 #[derive(Debug, Default)]
 pub struct Condvar {
     raw: parking_lot::Condvar,
+    /// Threads that wait; changed under the mutex, so that who has changed what they wait for sees them.
+    waiting: AtomicU32,
+    /// When it was notified last while somebody waited, in nanoseconds of the clock.
+    notified: AtomicU64,
 }
 
 /// How long a wait lasts while a simulation unwinds its threads: nobody is left to notify.
@@ -19,6 +24,8 @@ impl Condvar {
     pub const fn new() -> Condvar {
         Condvar {
             raw: parking_lot::Condvar::new(),
+            waiting: AtomicU32::new(0),
+            notified: AtomicU64::new(0),
         }
     }
 
@@ -75,12 +82,29 @@ impl Condvar {
         let Some(raw) = guard.raw_mut() else {
             return false;
         };
-        match limit {
+        self.waiting.fetch_add(1, Relaxed);
+        let began = limit.map(|_| time::now());
+        let before = self.notified.load(Relaxed);
+        let timed_out = match limit {
             None => {
                 self.raw.wait(raw);
                 false
             }
             Some(limit) => self.raw.wait_for(raw, limit).timed_out(),
+        };
+        self.waiting.fetch_sub(1, Relaxed);
+        let notified = self.notified.load(Relaxed);
+        match (timed_out, began.zip(limit)) {
+            (true, Some((began, limit))) => signal::woken(began + limit),
+            _ if notified != before => signal::woken(time::Instant(notified)),
+            _ => {}
+        }
+        timed_out
+    }
+
+    fn note_notified(&self) {
+        if self.waiting.load(Relaxed) > 0 {
+            self.notified.store(time::now().nanos(), Relaxed);
         }
     }
 
@@ -88,6 +112,7 @@ impl Condvar {
         match sched::here_in_drop() {
             Some(here) => here.signal_one(self.address()),
             None => {
+                self.note_notified();
                 self.raw.notify_one();
             }
         }
@@ -97,6 +122,7 @@ impl Condvar {
         match sched::here_in_drop() {
             Some(here) => here.signal_all(self.address()),
             None => {
+                self.note_notified();
                 self.raw.notify_all();
             }
         }

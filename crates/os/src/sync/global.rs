@@ -4,6 +4,10 @@
 //! depend on it: taking this lock is not a scheduling point and is not in the trace. In return it is held for a
 //! closure only, and a closure that used another primitive of this room would hold the real lock across a switch of
 //! simulated threads; in debug builds that panics.
+//!
+//! Invariants
+//! 1. A closure takes no further lock of this room. So whoever only reads or writes such state waits for nobody who waits
+//!    himself. [assert: global/1]
 
 use std::cell::Cell;
 
@@ -46,7 +50,10 @@ impl Inside {
     fn enter() -> Inside {
         if cfg!(debug_assertions) {
             // An error means the thread is ending: nothing is checked any more.
-            let _ = INSIDE.try_with(|i| i.set(true));
+            let _ = INSIDE.try_with(|i| {
+                debug_assert!(!i.get(), "global/1: a closure within another's");
+                i.set(true);
+            });
         }
         Inside
     }

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use super::held;
+use super::{Rank, held};
 use crate::sim::sched::{self, Here, Wait};
 
 /// A lock around a value.
 #[derive(Default)]
 pub struct Mutex<T: ?Sized> {
+    #[cfg(debug_assertions)]
+    rank: Rank,
     raw: parking_lot::Mutex<T>,
 }
 
@@ -23,7 +25,15 @@ pub struct MutexGuard<'a, T: ?Sized> {
 
 impl<T> Mutex<T> {
     pub const fn new(value: T) -> Mutex<T> {
+        Mutex::ranked(Rank::None, value)
+    }
+
+    /// A lock with a place in the order of [`Rank`].
+    #[cfg_attr(not(debug_assertions), expect(unused_variables))]
+    pub const fn ranked(rank: Rank, value: T) -> Mutex<T> {
         Mutex {
+            #[cfg(debug_assertions)]
+            rank,
             raw: parking_lot::Mutex::new(value),
         }
     }
@@ -39,13 +49,22 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     #[inline]
+    fn rank(&self) -> Rank {
+        #[cfg(debug_assertions)]
+        return self.rank;
+        #[cfg(not(debug_assertions))]
+        Rank::None
+    }
+
+    #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn lock(&self) -> MutexGuard<'_, T> {
+        held::may_wait(self.rank());
         let raw = match sched::possible() {
             false => self.raw.lock(),
             true => self.lock_here(),
         };
-        held::taken(self.address());
+        held::taken(self.address(), self.rank());
         MutexGuard {
             owner: self,
             raw: Some(raw),
@@ -75,7 +94,7 @@ impl<T: ?Sized> Mutex<T> {
         if let Some(here) = &here {
             here.acquired(self.address());
         }
-        held::taken(self.address());
+        held::taken(self.address(), self.rank());
         Some(MutexGuard {
             owner: self,
             raw: Some(raw),

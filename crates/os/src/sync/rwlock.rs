@@ -3,12 +3,14 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use super::held;
+use super::{Rank, held};
 use crate::sim::sched::{self, Wait};
 
 /// A readers-writer lock around a value. Not recursive: a thread that reads twice may wait for a writer between.
 #[derive(Default)]
 pub struct RwLock<T: ?Sized> {
+    #[cfg(debug_assertions)]
+    rank: Rank,
     raw: parking_lot::RwLock<T>,
 }
 
@@ -26,7 +28,15 @@ pub struct RwLockWriteGuard<'a, T: ?Sized> {
 
 impl<T> RwLock<T> {
     pub const fn new(value: T) -> RwLock<T> {
+        RwLock::ranked(Rank::None, value)
+    }
+
+    /// A lock with a place in the order of [`Rank`].
+    #[cfg_attr(not(debug_assertions), expect(unused_variables))]
+    pub const fn ranked(rank: Rank, value: T) -> RwLock<T> {
         RwLock {
+            #[cfg(debug_assertions)]
+            rank,
             raw: parking_lot::RwLock::new(value),
         }
     }
@@ -42,14 +52,23 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     #[inline]
+    fn rank(&self) -> Rank {
+        #[cfg(debug_assertions)]
+        return self.rank;
+        #[cfg(not(debug_assertions))]
+        Rank::None
+    }
+
+    #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         let address = self.address();
+        held::may_wait(self.rank());
         let raw = match sched::possible() {
             false => self.raw.read(),
             true => take(address, || self.raw.try_read(), || self.raw.read()),
         };
-        held::taken(address);
+        held::taken(address, self.rank());
         RwLockReadGuard {
             address,
             raw: Some(raw),
@@ -60,11 +79,12 @@ impl<T: ?Sized> RwLock<T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         let address = self.address();
+        held::may_wait(self.rank());
         let raw = match sched::possible() {
             false => self.raw.write(),
             true => take(address, || self.raw.try_write(), || self.raw.write()),
         };
-        held::taken(address);
+        held::taken(address, self.rank());
         RwLockWriteGuard {
             address,
             raw: Some(raw),
@@ -82,7 +102,7 @@ impl<T: ?Sized> RwLock<T> {
         if let Some(here) = &here {
             here.acquired(address);
         }
-        held::taken(address);
+        held::taken(address, self.rank());
         Some(RwLockReadGuard {
             address,
             raw: Some(raw),
@@ -100,7 +120,7 @@ impl<T: ?Sized> RwLock<T> {
         if let Some(here) = &here {
             here.acquired(address);
         }
-        held::taken(address);
+        held::taken(address, self.rank());
         Some(RwLockWriteGuard {
             address,
             raw: Some(raw),

@@ -150,3 +150,71 @@ fn a_global_is_no_scheduling_point() {
     assert_eq!(first, run());
     assert!(LEFT.read(|n| *n) > 6);
 }
+
+#[test]
+fn a_woken_thread_knows_how_long_it_took_to_run() {
+    use super::{Condvar, Mutex, signal_time};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    let shared = Arc::new((Mutex::new(false), Condvar::new()));
+    let other = shared.clone();
+    let waiter = crate::thread::spawn("waits", move || {
+        let mut set = other.0.lock();
+        while !*set {
+            other.1.wait(&mut set);
+        }
+        drop(set);
+        let after_notice = signal_time();
+        let mut set = other.0.lock();
+        other.1.wait_for(&mut set, Duration::from_millis(1));
+        (after_notice, signal_time())
+    });
+    crate::thread::sleep(Duration::from_millis(400));
+    let mut set = shared.0.lock();
+    *set = true;
+    // Notified now, and it cannot run before the lock is free.
+    shared.1.notify_one();
+    crate::thread::sleep(Duration::from_millis(20));
+    drop(set);
+    let (first, second) = waiter.join().unwrap();
+    // Not the time before the notice.
+    assert!(
+        first >= Duration::from_millis(19) && first < Duration::from_millis(390),
+        "{first:?}"
+    );
+    assert!(second > first, "{second:?}");
+}
+
+/// Whoever takes locks against their order is told at once, though nobody is in the way.
+#[test]
+#[cfg(debug_assertions)]
+fn ranks_are_an_order() {
+    let outer = Mutex::ranked(Rank::Tree, ());
+    let inner = RwLock::ranked(Rank::Roots, ());
+    {
+        let _first = outer.lock();
+        let _second = inner.read();
+    }
+    let against = || {
+        let _first = inner.write();
+        let _second = outer.lock();
+    };
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(against)).is_err());
+    // The unwinding has let go of all: the order is looked at afresh.
+    let _first = outer.lock();
+    let _second = inner.write();
+}
+
+/// Two of one rank are taken together only where that is meant, and what is only tried never waits.
+#[test]
+#[cfg(debug_assertions)]
+fn equal_ranks_do_not_meet() {
+    let pages = [0, 1].map(|n| RwLock::ranked(Rank::Page, n));
+    let _both = (pages[0].read(), pages[1].write());
+    let roots = [0, 1].map(|n| Mutex::ranked(Rank::Roots, n));
+    let _one = roots[0].lock();
+    assert!(roots[1].try_lock().is_some());
+    let together = || drop(roots[1].lock());
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(together)).is_err());
+}

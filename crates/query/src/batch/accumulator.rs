@@ -6,7 +6,11 @@ use duramen_base::SqlResult;
 use duramen_types::batch::{Column, Data, IntKind};
 use duramen_types::{CollationId, POW10, Value};
 
-use super::keys::KeyTable;
+use super::BatchOperator;
+use super::keys::{KeyTable, NONE};
+use super::lists::{Joined, Lists};
+use super::spilled::{Purpose, Writer};
+use super::stream::Distinct;
 use crate::aggregate::{State, overflow_of_sum};
 use crate::cx::Cx;
 use crate::plan::{Aggregate, AggregateKind};
@@ -42,8 +46,12 @@ pub(super) enum Accumulator {
     Distinct {
         seen: KeyTable,
         of: Box<Accumulator>,
+        /// Groups' numbers and values that are none of those, when no more can be kept.
+        rest: Option<Box<Writer>>,
     },
     Any(Vec<State>),
+    /// STRING_AGG whose texts wait in a file.
+    Lists(Box<Lists>),
 }
 
 impl Accumulator {
@@ -63,12 +71,39 @@ impl Accumulator {
             (Some(input), true) => Accumulator::Distinct {
                 seen: KeyTable::new(vec![CollationId::NONE, input.ty.collation]),
                 of: Box::new(of),
+                rest: None,
             },
             _ => of,
         }
     }
 
-    pub(super) fn grow(&mut self, groups: usize, aggregate: &Aggregate) {
+    /// The states that a row operator has begun.
+    pub(super) fn resumed(aggregate: &Aggregate, mut states: Vec<State>) -> Accumulator {
+        let mut all = Accumulator::new(aggregate);
+        if let (Accumulator::Distinct { seen, .. }, Some(input)) = (&mut all, &aggregate.input) {
+            for (g, state) in states.iter_mut().enumerate() {
+                let mut values = Column::of(&input.ty);
+                state.take_seen().into_iter().for_each(|v| values.push(v));
+                let n = values.len();
+                let group = Column::new(Data::Ints(IntKind::BigInt, vec![g as i64; n]));
+                let keys = [Arc::new(group), Arc::new(values)];
+                seen.number(&keys, n, true, &mut Vec::new(), &mut Vec::new());
+            }
+        }
+        let own = match &mut all {
+            Accumulator::Distinct { of, .. } => &mut **of,
+            all => all,
+        };
+        *own = match own {
+            Accumulator::Count(_) => {
+                Accumulator::Count(states.into_iter().map(|s| s.into_parts().0).collect())
+            }
+            _ => Accumulator::Any(states),
+        };
+        all
+    }
+
+    pub(super) fn grow(&mut self, groups: usize) {
         match self {
             Accumulator::Empty => {}
             Accumulator::Count(counts) => counts.resize(groups, 0),
@@ -88,10 +123,11 @@ impl Accumulator {
                 best.resize(groups, 0);
                 counts.resize(groups, 0);
             }
-            Accumulator::Distinct { of, .. } => of.grow(groups, aggregate),
+            Accumulator::Distinct { of, .. } => of.grow(groups),
             Accumulator::Any(states) => {
-                states.resize_with(groups, || State::for_aggregate(aggregate));
+                states.resize_with(groups, State::default);
             }
+            Accumulator::Lists(lists) => lists.grow(groups),
         }
     }
 
@@ -103,6 +139,11 @@ impl Accumulator {
         }
     }
 
+    /// Whether what is kept may grow without a new group.
+    pub(super) fn grows(&self) -> bool {
+        matches!(self, Accumulator::Distinct { rest: None, .. })
+    }
+
     /// Bytes that a group takes, about.
     pub(super) fn group_bytes(&self) -> usize {
         match self {
@@ -112,6 +153,7 @@ impl Accumulator {
             Accumulator::Decimals { .. } => 24,
             Accumulator::Distinct { of, .. } => of.group_bytes(),
             Accumulator::Any(_) => size_of::<State>(),
+            Accumulator::Lists(_) => size_of::<Value>(),
         }
     }
 
@@ -145,10 +187,85 @@ impl Accumulator {
             },
             _ => Accumulator::Any(Vec::new()),
         };
-        self.grow(groups, aggregate);
+        self.grow(groups);
     }
 
-    /// One batch: `arguments` of each row, and its group's number. `wide`: a sum may be any machine number.
+    /// Bytes of what [`Accumulator::keep_no_more`] would let go of.
+    pub(super) fn list_bytes(&self, aggregate: &Aggregate) -> usize {
+        match self {
+            Accumulator::Any(states) if aggregate.list.is_some() => {
+                states.iter().map(State::parts_bytes).sum()
+            }
+            _ => 0,
+        }
+    }
+
+    /// From now on different values that are not known yet wait in a file, and so do all texts of STRING_AGG. False when there
+    /// are none, or they do already.
+    pub(super) fn keep_no_more(
+        &mut self,
+        aggregate: &Aggregate,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<bool> {
+        match self {
+            Accumulator::Any(states) if aggregate.list.is_some() => {
+                let states = std::mem::take(states);
+                let mut lists = Box::new(Lists::new(aggregate, cx));
+                for state in states {
+                    lists.take_over(state, cx)?;
+                }
+                *self = Accumulator::Lists(lists);
+                Ok(true)
+            }
+            Accumulator::Distinct { rest, .. } if rest.is_none() => {
+                let mut writer = Writer::new(Purpose::Hash(0), cx)?;
+                writer.part();
+                *rest = Some(Box::new(writer));
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Takes the different values that have waited.
+    pub(super) fn settle(
+        &mut self,
+        aggregate: &Aggregate,
+        groups: usize,
+        wide: bool,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        let Accumulator::Distinct { seen, of, rest } = self else {
+            return Ok(());
+        };
+        let (Some(rest), Some(input)) = (rest.take(), &aggregate.input) else {
+            return Ok(());
+        };
+        let collations = vec![CollationId::NONE, input.ty.collation];
+        *seen = KeyTable::new(collations.clone());
+        let Some(reader) = rest.finish()?.into_iter().next() else {
+            return Ok(());
+        };
+        let mut different = Distinct::of(Box::new(reader), collations, cx);
+        while let Some(batch) = different.next(cx)? {
+            let [group, values] = batch.columns() else {
+                continue;
+            };
+            let number = |i: usize| group.get(i).as_i64().unwrap_or_default() as u32;
+            let numbers: Vec<u32> = (0..batch.rows()).map(number).collect();
+            of.take(
+                aggregate,
+                std::slice::from_ref(values),
+                (&numbers, groups),
+                wide,
+                cx,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// One batch: `arguments` of each row, and its group's number. `wide`: a sum may be any machine number. How many bytes
+    /// are kept of it besides what each group takes and what is shared.
     pub(super) fn take(
         &mut self,
         aggregate: &Aggregate,
@@ -156,21 +273,31 @@ impl Accumulator {
         (numbers, groups): (&[u32], usize),
         wide: bool,
         cx: &mut Cx<'_>,
-    ) -> SqlResult<()> {
-        if let Accumulator::Distinct { seen, of } = self {
+    ) -> SqlResult<usize> {
+        if let Accumulator::Distinct { seen, of, rest } = self {
             let Some(column) = arguments.first() else {
-                return Ok(());
+                return Ok(0);
             };
             cx.null_eliminated |= column.nulls().contains(&true);
             let group = numbers.iter().map(|g| i64::from(*g)).collect();
             let group = Arc::new(Column::new(Data::Ints(IntKind::BigInt, group)));
             let (mut all, mut fresh) = (Vec::new(), Vec::new());
             let keys = [group, column.clone()];
-            seen.number(&keys, numbers.len(), true, &mut all, &mut fresh);
+            seen.number(&keys, numbers.len(), rest.is_none(), &mut all, &mut fresh);
+            if let Some(rest) = rest {
+                let waits = |i: &usize| all[*i] == NONE && !column.is_null(*i);
+                let rows: Vec<u32> = (0..all.len()).filter(waits).map(|i| i as u32).collect();
+                rest.put(0, &keys, &rows)?;
+                return Ok(0);
+            }
             fresh.retain(|i| !column.is_null(*i as usize));
             let values = [Arc::new(column.gather(&fresh))];
             let own: Vec<u32> = fresh.iter().map(|i| numbers[*i as usize]).collect();
             return of.take(aggregate, &values, (&own, groups), wide, cx);
+        }
+        if let Accumulator::Lists(lists) = self {
+            lists.take(numbers, arguments, cx)?;
+            return Ok(0);
         }
         if let Accumulator::Count(counts) = self {
             match arguments.first() {
@@ -182,17 +309,18 @@ impl Accumulator {
                     cx.null_eliminated |= c.nulls().contains(&true);
                 }
             }
-            return Ok(());
+            return Ok(0);
         }
         let Some(column) = arguments.first() else {
-            return Ok(());
+            return Ok(0);
         };
+        let mut kept = 0;
         if matches!(self, Accumulator::Empty) {
             self.begin(aggregate, &column.data, groups);
         }
         if !self.fits(&column.data) {
             self.check_range(aggregate)?;
-            self.loosen(aggregate);
+            self.loosen();
         }
         cx.null_eliminated |= aggregate.list.is_none() && column.nulls().contains(&true);
         match (&mut *self, &column.data) {
@@ -293,15 +421,15 @@ impl Accumulator {
                     match arguments.get(1) {
                         Some(separator) => {
                             let order = arguments[2..].iter().map(|c| c.get(i));
-                            state.add_part(value, || separator.get(i), order.collect());
+                            kept += state.add_part(value, || separator.get(i), order.collect());
                         }
-                        None => state.add(aggregate, value, &ty)?,
+                        None => kept += state.add(aggregate, value, &ty)?,
                     }
                 }
             }
             _ => {}
         }
-        Ok(())
+        Ok(kept)
     }
 
     /// Whether values of this form can be added as they are.
@@ -325,22 +453,22 @@ impl Accumulator {
         }
     }
 
-    pub(super) fn loosen(&mut self, aggregate: &Aggregate) {
-        *self = Accumulator::Any(self.states(aggregate));
+    pub(super) fn loosen(&mut self) {
+        *self = Accumulator::Any(self.states());
     }
 
     /// The groups as the row aggregates keep them.
-    pub(super) fn states(&mut self, aggregate: &Aggregate) -> Vec<State> {
+    pub(super) fn states(&mut self) -> Vec<State> {
         let resumed = |counts: &[i64], value: &dyn Fn(usize) -> Value| {
             let one = |(g, n): (usize, &i64)| match *n {
-                0 => State::for_aggregate(aggregate),
+                0 => State::default(),
                 n => State::resumed(n, value(g)),
             };
             counts.iter().enumerate().map(one).collect()
         };
         match std::mem::replace(self, Accumulator::Empty) {
             Accumulator::Empty => Vec::new(),
-            Accumulator::Distinct { mut of, .. } => of.states(aggregate),
+            Accumulator::Distinct { mut of, .. } => of.states(),
             Accumulator::Count(counts) => resumed(&counts, &|_| Value::Null),
             Accumulator::Ints { kind, sums, counts } => resumed(&counts, &|g| kind.value(sums[g])),
             Accumulator::Floats { sums, counts } => resumed(&counts, &|g| Value::Float(sums[g])),
@@ -356,16 +484,33 @@ impl Accumulator {
             }),
             Accumulator::Best { kind, best, counts } => resumed(&counts, &|g| kind.value(best[g])),
             Accumulator::Any(states) => states,
+            // They are never joined with another thread's, and go out by `into_lists`.
+            Accumulator::Lists(_) => Vec::new(),
         }
     }
 
-    pub(super) fn finish(mut self, aggregate: &Aggregate, groups: usize) -> SqlResult<Column> {
-        let mut out = Column::of(&aggregate.ty);
-        let mut states = self.states(aggregate);
-        states.resize_with(groups, || State::for_aggregate(aggregate));
-        for state in states {
-            out.push(state.finish(aggregate)?);
+    /// The values of a STRING_AGG whose texts wait in a file; anything else as it is.
+    pub(super) fn into_lists<'p>(
+        self,
+        aggregate: &'p Aggregate,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Result<Joined<'p>, Accumulator>> {
+        match self {
+            Accumulator::Lists(lists) => lists.finish(aggregate, cx).map(Ok),
+            other => Ok(Err(other)),
         }
-        Ok(out)
+    }
+
+    /// The groups' values, by their numbers.
+    pub(super) fn finish(
+        mut self,
+        aggregate: &Aggregate,
+        groups: usize,
+        cx: &Cx<'_>,
+    ) -> SqlResult<Vec<Value>> {
+        let mut states = self.states();
+        states.resize_with(groups, State::default);
+        let values = states.into_iter().map(|s| s.finish(aggregate, cx));
+        values.collect()
     }
 }

@@ -5,25 +5,28 @@
 //! DISTINCT passes on the first of each group's equal values.
 //!
 //! When no more memory is lent, no more groups are begun: rows of groups that are there go on being added, the others are
-//! written to files by their key's hash, and each file is grouped by itself afterwards.
+//! written to files by their key's hash, and each file is grouped by itself afterwards. Texts of STRING_AGG, which make a single
+//! group as large as they like, wait in files of their own then (`lists`).
 
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
-use duramen_types::Value;
 use duramen_types::batch::{Batch, Column, Data};
+use duramen_types::{SqlType, Value};
 
 use super::accumulator::Accumulator;
 use super::crew::{Crew, Give};
 use super::grouped::Grouped;
 use super::keys::{KeyTable, MAX_ROUNDS, NONE};
+use super::lists::Joined;
 use super::repartition::{Incoming, Outgoing};
 use super::spilled::{Purpose, Reader, Writer};
 use super::vector::{self, BatchExpr};
-use super::{BATCH_ROWS, BatchOperator, Boxed, need};
-use crate::aggregate::ORDERED_GROUPS;
+use super::{BatchOperator, Boxed, need, rows_together};
+use crate::aggregate::{Begun, ORDERED_GROUPS};
 use crate::cx::Cx;
 use crate::expr::Expr;
+use crate::kept::out_of_memory;
 use crate::key::compare_nullable;
 use crate::plan::{Aggregate, Node, Plan};
 use crate::spill::Grant;
@@ -52,7 +55,48 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         state.add(&columns, batch.rows(), cx)?;
     }
     drop(input);
-    state.into_output(plan)
+    state.into_output(plan, cx)
+}
+
+/// Goes on with the groups that a row operator has begun, and has no more room for, over the rest of its input.
+pub fn resumed<'p>(
+    plan: &'p Plan,
+    begun: Begun,
+    mut input: Boxed<'p>,
+    cx: &mut Cx<'_>,
+) -> SqlResult<Boxed<'p>> {
+    let Node::Aggregate {
+        groups,
+        aggregates,
+        kept,
+        ordered,
+        ..
+    } = &plan.node
+    else {
+        return Ok(input);
+    };
+    let exprs = BatchExpr::all(inputs(groups, aggregates));
+    let what = (groups.as_slice(), aggregates.as_slice(), *kept);
+    if *ordered {
+        let last = begun.keys.last().map(|key| {
+            let mut columns: Vec<Column> = groups.iter().map(|e| Column::of(&e.ty)).collect();
+            let pairs = columns.iter_mut().zip(key);
+            pairs.for_each(|(column, value)| column.push(value.clone()));
+            columns.into_iter().map(Arc::new).collect()
+        });
+        let state = Grouping::of_begun(what, super::grouped::ROUND, begun, cx)?;
+        return Ok(Box::new(
+            Grouped::new(input, exprs, what, cx).after(state, last),
+        ));
+    }
+    let mut state = Grouping::of_begun(what, 0, begun, cx)?;
+    while let Some(batch) = input.next(cx)? {
+        let mut columns = batch.columns()[..*kept].to_vec();
+        columns.extend(vector::columns(&exprs, &batch, cx)?);
+        state.add(&columns, batch.rows(), cx)?;
+    }
+    drop(input);
+    state.into_output(plan, cx)
 }
 
 /// Input, keys and aggregates of a grouping; `None` of another plan.
@@ -136,7 +180,16 @@ pub(super) struct Grouping<'p> {
     whose: Whose,
     /// Some groups found no room.
     no_room: bool,
+    /// Bytes that states keep: texts, and what they are sorted by.
+    kept_bytes: usize,
+    /// What was kept when no more memory was lent.
+    full_at: Option<usize>,
 }
+
+/// Bytes that what is kept of groups may grow by after no more memory is lent: extremes of texts do, by a little.
+const GROWTH: usize = 1 << 20;
+/// Bytes of lists that go out together, about.
+const LISTS_BYTES: usize = 1 << 20;
 
 /// The groups that one of several threads has made of its rows, or of one part of them.
 pub(super) struct Partial {
@@ -205,7 +258,7 @@ pub(super) fn together<'p>(
     drop(crew);
     parts.sort_by_key(|p| p.part);
     parts.into_iter().try_for_each(|p| state.join(p))?;
-    Ok(Some(state.into_output(plan)?))
+    Ok(Some(state.into_output(plan, cx)?))
 }
 
 /// Sends what a grouping takes from the rows that this thread gets to the threads of the groups' keys.
@@ -249,7 +302,7 @@ pub(super) fn received<'p>(
     while let Some(batch) = from.next(cx)? {
         state.add(batch.columns(), batch.rows(), cx)?;
     }
-    state.into_output(plan)
+    state.into_output(plan, cx)
 }
 
 impl<'p> Grouping<'p> {
@@ -276,11 +329,49 @@ impl<'p> Grouping<'p> {
             round,
             whose: Whose::All,
             no_room: false,
+            kept_bytes: 0,
+            full_at: None,
         };
         if by.is_empty() {
             state.grow(1);
         }
         state
+    }
+
+    /// The groups that a row operator has begun.
+    fn of_begun(
+        (by, aggregates, kept): (&'p [Expr], &'p [Aggregate], usize),
+        round: u32,
+        begun: Begun,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Grouping<'p>> {
+        let mut state = Grouping::new(by, aggregates, (kept, round), cx);
+        let n = begun.keys.len();
+        for key in begun.keys {
+            let pairs = state.keys.iter_mut().zip(key);
+            pairs.for_each(|(column, value)| column.push(value));
+        }
+        for first in begun.firsts {
+            let pairs = state.firsts.iter_mut().zip(first);
+            pairs.for_each(|(column, value)| column.push(value));
+        }
+        if !by.is_empty() {
+            let columns = std::mem::take(&mut state.keys).into_iter().map(Arc::new);
+            let columns: Vec<Arc<Column>> = columns.collect();
+            let (numbers, fresh) = (&mut state.numbers, &mut state.fresh);
+            state.table.number(&columns, n, true, numbers, fresh);
+            state.keys = columns.into_iter().map(Arc::unwrap_or_clone).collect();
+            state.key_bytes = state.keys.iter().map(Column::heap_bytes).sum();
+        }
+        let states = aggregates.iter().zip(begun.states);
+        state.states = states.map(|(a, s)| Accumulator::resumed(a, s)).collect();
+        state.kept_bytes = begun.held.bytes();
+        state.grow(n.max(usize::from(by.is_empty())));
+        // What the row operator was lent is ours from here on.
+        drop(begun.held);
+        state.grant.set(state.bytes());
+        state.bounded(cx)?;
+        Ok(state)
     }
 
     fn of(mut self, whose: Whose) -> Self {
@@ -290,9 +381,7 @@ impl<'p> Grouping<'p> {
 
     fn grow(&mut self, groups: usize) {
         self.groups = groups;
-        for (state, aggregate) in self.states.iter_mut().zip(self.aggregates) {
-            state.grow(groups, aggregate);
-        }
+        self.states.iter_mut().for_each(|state| state.grow(groups));
     }
 
     /// `columns`: the kept ones, the group's keys, then every aggregate's arguments.
@@ -330,25 +419,58 @@ impl<'p> Grouping<'p> {
                 self.grow(self.table.len());
             }
         }
+        let mut kept = 0;
         for (state, aggregate) in self.states.iter_mut().zip(self.aggregates) {
             let count = self::arguments(aggregate).count();
             let (own, rest) = arguments.split_at(count);
             arguments = rest;
             let wide = self.whose != Whose::All;
-            state.take(aggregate, own, (&self.numbers, self.groups), wide, cx)?;
+            kept += state.take(aggregate, own, (&self.numbers, self.groups), wide, cx)?;
         }
-        if !self.fresh.is_empty() && !self.by.is_empty() {
-            let states: usize = self.states.iter().map(Accumulator::group_bytes).sum();
-            let first = self.kept * size_of::<Value>();
-            let shared: usize = self.states.iter().map(Accumulator::shared_bytes).sum();
-            let own = self.table.heap_bytes() + self.key_bytes + shared;
-            let bytes = own + self.groups * (states + first);
-            if !self.grant.hold(bytes) && self.round < MAX_ROUNDS && self.rest.is_none() {
-                match self.whose {
-                    Whose::Own => self.no_room = true,
-                    _ => self.rest = Some(Writer::new(Purpose::Hash(self.round), cx)?),
-                }
+        self.kept_bytes += kept;
+        if kept > 0 || !self.fresh.is_empty() || self.states.iter().any(Accumulator::grows) {
+            self.bounded(cx)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that are kept, about.
+    fn bytes(&self) -> usize {
+        let states: usize = self.states.iter().map(Accumulator::group_bytes).sum();
+        let first = self.kept * size_of::<Value>();
+        let shared: usize = self.states.iter().map(Accumulator::shared_bytes).sum();
+        let own = self.table.heap_bytes() + self.key_bytes + shared + self.kept_bytes;
+        own + self.groups * (states + first)
+    }
+
+    /// Begins no more groups, and keeps no more different values and texts, than memory is lent for; 701 where that is not
+    /// enough.
+    fn bounded(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let bytes = self.bytes();
+        if self.grant.hold(bytes) {
+            return Ok(());
+        }
+        if self.whose == Whose::Own {
+            self.no_room = true;
+            return Ok(());
+        }
+        let full_at = *self.full_at.get_or_insert(bytes);
+        let mut stopped = false;
+        for i in 0..self.states.len() {
+            let aggregate = &self.aggregates[i];
+            let gone = self.states[i].list_bytes(aggregate);
+            if gone > 0 {
+                // Who sorts them has the memory while they go.
+                self.kept_bytes = self.kept_bytes.saturating_sub(gone);
+                self.grant.hold(self.bytes());
             }
+            stopped |= self.states[i].keep_no_more(aggregate, cx)?;
+        }
+        let begins = !self.by.is_empty() && self.rest.is_none() && self.round < MAX_ROUNDS;
+        if begins {
+            self.rest = Some(Writer::new(Purpose::Hash(self.round), cx)?);
+        } else if !stopped && bytes > full_at + GROWTH {
+            return Err(out_of_memory());
         }
         Ok(())
     }
@@ -412,10 +534,10 @@ impl<'p> Grouping<'p> {
     }
 
     /// Every group, those of rows that had to wait included.
-    fn into_output(self, plan: &'p Plan) -> SqlResult<Boxed<'p>> {
+    fn into_output(self, plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
         let whose = self.whose;
         let mut work = Vec::new();
-        let groups = self.finish(&mut work)?;
+        let groups = self.finish(&mut work, cx)?;
         Ok(Box::new(Output {
             plan,
             groups,
@@ -425,10 +547,21 @@ impl<'p> Grouping<'p> {
     }
 
     /// The groups that are there; what had to wait is added to `work`.
-    pub fn finish(self, work: &mut Vec<(Reader, u32)>) -> SqlResult<Groups> {
+    pub fn finish(
+        mut self,
+        work: &mut Vec<(Reader, u32)>,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Groups<'p>> {
+        let wide = self.whose != Whose::All;
+        for (state, aggregate) in self.states.iter_mut().zip(self.aggregates) {
+            state.settle(aggregate, self.groups, wide, cx)?;
+        }
+        let together = rows_together(self.bytes(), self.groups);
         let mut order: Vec<u32> = (0..self.groups as u32).collect();
         // What is one of many threads' comes in no order anyway.
-        let all = self.round == 0 && self.rest.is_none() && self.whose == Whose::All;
+        let waits = |s: &Accumulator| matches!(s, Accumulator::Lists(_));
+        let waits = self.states.iter().any(waits);
+        let all = self.round == 0 && self.rest.is_none() && self.whose == Whose::All && !waits;
         if let Some(rest) = self.rest {
             let parts = rest.finish()?.into_iter();
             work.extend(parts.map(|r| (r, self.round + 1)));
@@ -455,14 +588,27 @@ impl<'p> Grouping<'p> {
             }
         }
         columns.extend(self.keys);
+        let (mut lists, mut values) = (Vec::new(), Vec::new());
         for (state, aggregate) in self.states.into_iter().zip(self.aggregates) {
             state.check_range(aggregate)?;
-            columns.push(state.finish(aggregate, self.groups)?);
+            match state.into_lists(aggregate, cx)? {
+                Ok(joined) => {
+                    lists.push((columns.len(), joined));
+                }
+                Err(state) => {
+                    let all = state.finish(aggregate, self.groups, cx)?;
+                    values.push((columns.len(), aggregate.ty, all));
+                }
+            }
+            columns.push(Column::absent());
         }
         Ok(Groups {
             columns: columns.into_iter().map(Arc::new).collect(),
+            lists,
+            values,
             order,
             next: 0,
+            together,
             _grant: self.grant,
         })
     }
@@ -471,7 +617,7 @@ impl<'p> Grouping<'p> {
 /// The groups that found room, then those of each file.
 struct Output<'p> {
     plan: &'p Plan,
-    groups: Groups,
+    groups: Groups<'p>,
     work: Vec<(Reader, u32)>,
     whose: Whose,
 }
@@ -495,30 +641,79 @@ impl BatchOperator for Output<'_> {
                 return Ok(None);
             };
             let mut state = Grouping::new(groups, aggregates, (*kept, round), cx).of(self.whose);
-            while let Some(batch) = reader.next()? {
+            while let Some(batch) = reader.next_block()? {
                 cx.check_cancelled()?;
                 state.add(batch.columns(), batch.rows(), cx)?;
             }
-            self.groups = state.finish(&mut self.work)?;
+            self.groups = state.finish(&mut self.work, cx)?;
         }
     }
 }
 
 /// Finished groups on their way out.
-pub(super) struct Groups {
+pub(super) struct Groups<'p> {
     columns: Vec<Arc<Column>>,
+    /// Columns whose values are made as they go out, in the order of the groups' numbers; above they are absent.
+    lists: Vec<(usize, Joined<'p>)>,
+    /// Values of the other aggregates by the groups' numbers, which go as they come out: nothing is there twice. Above they
+    /// are absent, too.
+    values: Vec<(usize, SqlType, Vec<Value>)>,
     order: Vec<u32>,
     next: usize,
+    /// So many groups go out at a time.
+    together: usize,
     _grant: Grant,
 }
 
-impl BatchOperator for Groups {
+impl Groups<'_> {
+    /// The next groups, with lists of about a megabyte at most.
+    fn next_lists(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        let lists = self.lists.iter();
+        let mut made: Vec<Column> = lists.map(|(_, joined)| joined.column()).collect();
+        let (from, mut bytes) = (self.next, 0);
+        while self.next < self.order.len()
+            && self.next - from < self.together
+            && bytes < LISTS_BYTES
+        {
+            for (column, (_, joined)) in made.iter_mut().zip(&mut self.lists) {
+                let value = joined.of(self.next, cx)?;
+                bytes += value.heap_bytes();
+                column.push(value);
+            }
+            self.next += 1;
+        }
+        let mut columns = self.columns_of(from..self.next);
+        for (column, (at, _)) in made.into_iter().zip(&self.lists) {
+            columns[*at] = Arc::new(column);
+        }
+        Ok((self.next > from).then(|| Batch::new(self.next - from, columns)))
+    }
+
+    /// The groups at these places of the order, but for their lists.
+    fn columns_of(&mut self, places: std::ops::Range<usize>) -> Vec<Arc<Column>> {
+        let rows = &self.order[places];
+        let columns = self.columns.iter().map(|c| Arc::new(c.gather(rows)));
+        let mut columns: Vec<Arc<Column>> = columns.collect();
+        for (at, ty, values) in &mut self.values {
+            let mut column = Column::of(ty);
+            for group in rows {
+                column.push(std::mem::take(&mut values[*group as usize]));
+            }
+            columns[*at] = Arc::new(column);
+        }
+        columns
+    }
+}
+
+impl BatchOperator for Groups<'_> {
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
         cx.check_cancelled()?;
-        let end = self.order.len().min(self.next + BATCH_ROWS);
-        let rows = &self.order[self.next..end];
-        self.next = end;
-        let columns = self.columns.iter().map(|c| Arc::new(c.gather(rows)));
-        Ok((!rows.is_empty()).then(|| Batch::new(rows.len(), columns.collect())))
+        if !self.lists.is_empty() {
+            return self.next_lists(cx);
+        }
+        let from = self.next;
+        self.next = self.order.len().min(from + self.together);
+        let columns = self.columns_of(from..self.next);
+        Ok((self.next > from).then(|| Batch::new(self.next - from, columns)))
     }
 }

@@ -33,6 +33,8 @@ enum Index {
 /// The built side, ready to be probed.
 pub(crate) struct Build {
     pub(super) store: Store,
+    /// Bytes of a row, about.
+    pub(super) row_bytes: usize,
     index: Index,
     /// The next row of each row's chain.
     pub(super) next: Vec<u32>,
@@ -73,6 +75,7 @@ impl Build {
             None => numbered(keys, n, collations.to_vec()),
         };
         Build {
+            row_bytes: store.heap_bytes() / n.max(1),
             store,
             index,
             next,

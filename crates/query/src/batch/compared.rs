@@ -27,7 +27,7 @@ impl Feed<'_> {
         cx.check_cancelled()?;
         match self {
             Feed::Input(input) => input.next(cx),
-            Feed::File(reader) => reader.next(),
+            Feed::File(reader) => reader.next_block(),
         }
     }
 }

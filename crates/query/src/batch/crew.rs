@@ -19,6 +19,7 @@ use super::built::{Build, Built};
 use crate::children::each_input;
 use crate::cx::{Cx, cancelled};
 use crate::host::{Bounds, Part, WorkerHost};
+use crate::in_list::InList;
 use crate::plan::{Plan, Row};
 use crate::profile::Profile;
 
@@ -37,11 +38,13 @@ pub struct Dealt {
     /// No batch has rows of two parts: [`Cx::part`] says of which its rows are.
     pub(super) by_part: bool,
     /// The rows of subqueries that look at no row outside, by plan address.
-    once: Mutex<BTreeMap<usize, Arc<Once>>>,
+    once: Mutex<BTreeMap<usize, Arc<Once<Vec<Row>>>>>,
+    /// The values of those behind IN.
+    lists: Mutex<BTreeMap<usize, Arc<Once<InList>>>>,
 }
 
 /// What one thread finds for all; its lock is held meanwhile.
-type Once = Mutex<Option<Arc<Vec<Row>>>>;
+type Once<T> = Mutex<Option<Arc<T>>>;
 
 pub(crate) fn address(plan: &Plan) -> usize {
     std::ptr::from_ref(plan).addr()
@@ -57,12 +60,18 @@ impl Dealt {
             builds: BTreeMap::new(),
             by_part: false,
             once: Mutex::default(),
+            lists: Mutex::default(),
         }
     }
 
     /// Where the rows of that subquery are to be found, or put. A subquery within another is locked after it.
-    pub(crate) fn once(&self, subquery: usize) -> Arc<Once> {
+    pub(crate) fn once(&self, subquery: usize) -> Arc<Once<Vec<Row>>> {
         self.once.lock().entry(subquery).or_default().clone()
+    }
+
+    /// The same of the values of one behind IN.
+    pub(crate) fn list_once(&self, subquery: usize) -> Arc<Once<InList>> {
+        self.lists.lock().entry(subquery).or_default().clone()
     }
 
     /// Whether the scan is a part of this plan.
@@ -175,7 +184,9 @@ impl<T: Send + 'static> Crew<T> {
             };
             let (task, work) = (task.clone(), work.clone());
             let (stop, error) = (crew.stop.clone(), crew.error.clone());
+            let heard = thread::heard();
             let started = thread::try_spawn("parallel worker", move || {
+                let _listening = heard.map(thread::listen_to);
                 run(&task, number, (&stop, &error), &to, &*work);
             });
             match started {
@@ -272,6 +283,7 @@ impl<T: Send + 'static> Crew<T> {
 
 impl<T: Send + 'static> Drop for Crew<T> {
     fn drop(&mut self) {
+        let _others = thread::others();
         self.end();
     }
 }

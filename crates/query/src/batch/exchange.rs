@@ -226,7 +226,7 @@ impl<'p> Zone<'p, '_> {
                         }
                         parted => {
                             // One thread goes on from here, with everything that is made.
-                            cx.built = shared.dealt.take_builds();
+                            cx.built = shared.dealt.take_builds().into();
                             cx.built.insert(address(plan), (build_left, parted));
                             return Ok(false);
                         }
@@ -455,7 +455,7 @@ impl Sent {
         let Some(sender) = number.checked_sub(self.makers) else {
             let kept = self.kept.incoming(number)?;
             let probing = self.probing.incoming(number)?;
-            cx.incoming = Some((self.at, self.build_left, kept, probing));
+            cx.incoming = Some(Box::new((self.at, self.build_left, kept, probing)));
             return Ok(true);
         };
         let kept = self.kept.outgoing(sender)?;

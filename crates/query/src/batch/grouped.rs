@@ -30,11 +30,11 @@ pub struct Grouped<'p> {
     state: Grouping<'p>,
     /// The key of the last row, in columns of one row.
     last: Option<Columns>,
-    out: Option<Groups>,
+    out: Option<Groups<'p>>,
 }
 
 /// Groups are never parted among files: their order would be lost, and there are few at a time.
-const ROUND: u32 = MAX_ROUNDS;
+pub(super) const ROUND: u32 = MAX_ROUNDS;
 
 impl<'p> Grouped<'p> {
     pub fn new(
@@ -56,11 +56,17 @@ impl<'p> Grouped<'p> {
         }
     }
 
+    /// Goes on behind a row with this key, with the groups of the rows up to it.
+    pub fn after(mut self, state: Grouping<'p>, last: Option<Columns>) -> Self {
+        (self.state, self.last) = (state, last);
+        self
+    }
+
     /// Lets the groups come out that no further row belongs to.
-    fn turn(&mut self, cx: &Cx<'_>) -> SqlResult<()> {
+    fn turn(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
         let next = Grouping::new(self.by, self.aggregates, (self.kept, ROUND), cx);
         let done = std::mem::replace(&mut self.state, next);
-        self.out = Some(done.finish(&mut Vec::new())?);
+        self.out = Some(done.finish(&mut Vec::new(), cx)?);
         Ok(())
     }
 

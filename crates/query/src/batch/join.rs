@@ -19,17 +19,19 @@ use duramen_types::batch::{Batch, Column, NO_ROW};
 use duramen_types::{CollationId, SqlType};
 
 use super::built::{Build, Built, NONE, ROW_BYTES};
+use super::join_blocks::Blocks;
 use super::keys::MAX_ROUNDS;
 use super::repartition::{Incoming, Outgoing};
 use super::spilled::{Purpose, Reader, Writer};
 use super::store::{Store, nothing};
 use super::vector::{self, BatchExpr};
-use super::{BATCH_ROWS, BatchOperator, Boxed, need, source};
+use super::{BatchOperator, Boxed, may_be_wide, need, rows_together, source};
 use crate::cx::Cx;
 use crate::exec;
 use crate::expr::Expr;
 use crate::optimize::estimate::estimate;
 use crate::plan::{JoinKind, Node, OutColumn, Plan};
+use crate::row_join;
 use crate::seek_join::{FEW_ROWS, SeekJoin};
 use crate::spill::Grant;
 
@@ -37,6 +39,8 @@ use crate::spill::Grant;
 const LARGE_ROWS: f64 = 65_536.0;
 /// Joined rows that are put together at a time.
 const PAIRS: usize = 4096;
+/// Bytes of those, if they are not that large.
+const LARGE: usize = 1 << 20;
 /// The columns of a join's inputs that somebody reads.
 pub(super) struct Reads {
     /// By ON, or above the join: left columns, then right ones.
@@ -132,7 +136,7 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         let again = Box::new(source::Again::new(first, left_input));
         if ended {
             let input = exec::Operator::Columns(Box::new(source::Rows::new(again)));
-            return source::of_operator(exec::join(plan, input, cx)?, plan, needed);
+            return source::of_operator(row_join::over(plan, input, cx)?, plan, needed);
         }
         left_input = again;
     }
@@ -151,6 +155,31 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     let mut join = HashJoin::new(plan, &reads, build_left)?;
     join.start(build_feed, probe_feed, 0, cx)?;
     Ok(Box::new(join))
+}
+
+/// A hash join of started inputs, all of whose columns are wanted. The right side is kept.
+pub fn over<'p>(
+    plan: &'p Plan,
+    left: Boxed<'p>,
+    right: Boxed<'p>,
+    cx: &mut Cx<'_>,
+) -> SqlResult<impl BatchOperator + use<'p>> {
+    let Node::Join {
+        left: below,
+        hash,
+        on,
+        ..
+    } = &plan.node
+    else {
+        return Err(internal());
+    };
+    let all = vec![true; plan.columns.len()];
+    let reads = Reads::of(&all, below.columns.len(), hash, on.as_ref());
+    let probe = Feed::input(left, hash.iter().map(|h| &h.0), reads.left_carried());
+    let build = Feed::input(right, hash.iter().map(|h| &h.1), reads.right_carried());
+    let mut join = HashJoin::new(plan, &reads, false)?;
+    join.start(build, probe, 0, cx)?;
+    Ok(join)
 }
 
 /// Whether the left side is the one that is kept.
@@ -287,7 +316,7 @@ impl<'p> Feed<'p> {
                 let keys = vector::columns(keys, &batch, cx)?;
                 Ok(Some((batch.only(carried), keys)))
             }
-            Feed::File(reader) => Ok(reader.next()?.map(|batch| with_keys(batch, keys))),
+            Feed::File(reader) => Ok(reader.next_block()?.map(|batch| with_keys(batch, keys))),
             Feed::Streams(from) => Ok(from.next(cx)?.map(|batch| with_keys(batch, keys))),
         }
     }
@@ -310,7 +339,7 @@ struct Probe {
     /// The row at hand, and the rest of its chain.
     row: usize,
     chain: u32,
-    /// Which rows ON has let through; only kept when there is an ON and the probed side is outer.
+    /// Which rows ON has let through; only kept when the probed side is outer and there is an ON, or more built rows are to come.
     matched: Vec<bool>,
     /// The pairs handed on so far were not all of the batch.
     split: bool,
@@ -323,9 +352,12 @@ struct HashJoin<'p> {
     collations: Vec<CollationId>,
     key_types: Vec<SqlType>,
     on: Option<BatchExpr<'p>>,
+    may_be_wide: bool,
     /// Pairs of files still to be joined: built side, probed side, round.
     work: Vec<(Reader, Reader, u32)>,
     pair: Option<Pair<'p>>,
+    /// Of a part that was joined block by block, the probed rows without a partner.
+    lonely: Option<Blocks>,
 }
 
 /// A built side and the rows to look up in it.
@@ -339,6 +371,8 @@ struct Pair<'p> {
     matched: Vec<bool>,
     /// Built rows looked at for having no partner.
     unmatched: usize,
+    /// The built rows are not all of their part.
+    blocks: Option<Blocks>,
 }
 
 impl<'p> HashJoin<'p> {
@@ -380,8 +414,10 @@ impl<'p> HashJoin<'p> {
             collations: hash.iter().map(|(l, _)| l.ty.collation).collect(),
             key_types: hash.iter().map(keys).collect(),
             on: on.as_ref().map(BatchExpr::new),
+            may_be_wide: may_be_wide(plan.columns.iter().map(|c| &c.ty)),
             work: Vec::new(),
             pair: None,
+            lonely: None,
         })
     }
 
@@ -393,6 +429,12 @@ impl<'p> HashJoin<'p> {
         round: u32,
         cx: &mut Cx<'_>,
     ) -> SqlResult<()> {
+        if round >= MAX_ROUNDS
+            && let (Feed::File(build), Feed::File(probe)) = (&build, &probe)
+        {
+            let blocks = Blocks::new(build.again(), probe.again());
+            return self.next_block(blocks, cx);
+        }
         match self.build(build, (round, false), cx)? {
             Built::All(build) => self.pair = Some(self.pair_of(build, probe, false)),
             Built::Parted(built) => self.part_probed(built, probe, round, cx)?,
@@ -409,7 +451,62 @@ impl<'p> HashJoin<'p> {
             probe: Some(probe),
             current: None,
             unmatched: 0,
+            blocks: None,
         }
+    }
+
+    /// Reads as many built rows as there is memory for, to be joined with all probed ones of their part.
+    fn next_block(&mut self, mut blocks: Blocks, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let mut grant = Grant::new(cx.host.workspace());
+        let side = &self.build_side;
+        let mut store = Store::new(side.columns, &side.carried);
+        let mut keys: Vec<Column> = self.key_types.iter().map(Column::of).collect();
+        let mut bytes = 0;
+        while let Some(batch) = blocks.rest.next_block()? {
+            cx.check_cancelled()?;
+            bytes += batch.heap_bytes() + batch.rows() * ROW_BYTES;
+            let (batch, new_keys) = with_keys(batch, keys.len());
+            for (all, new) in keys.iter_mut().zip(&new_keys) {
+                all.append(new);
+            }
+            store.append(&batch);
+            if !grant.hold(bytes) {
+                break;
+            }
+        }
+        if store.rows() == 0 {
+            if self.probe_side.outer {
+                blocks.probe_again();
+                self.lonely = Some(blocks);
+            }
+            return Ok(());
+        }
+        let build = Build::new((store, self.build_left), keys, &self.collations, grant);
+        let probe = Feed::File(blocks.probe_again());
+        let pair = self.pair_of(Arc::new(build), probe, false);
+        self.pair = Some(Pair {
+            blocks: Some(blocks),
+            ..pair
+        });
+        Ok(())
+    }
+
+    /// The next probed rows that no block had a partner for; `None`: there are no more.
+    fn next_lonely(&mut self) -> SqlResult<Option<Batch>> {
+        while let Some(blocks) = &mut self.lonely {
+            let Some(batch) = blocks.next_lonely()? else {
+                self.lonely = None;
+                break;
+            };
+            let (batch, _) = with_keys(batch, self.collations.len());
+            let n = batch.rows();
+            if n > 0 {
+                let side = &self.build_side;
+                let built = nothing(side.columns, &side.carried, n);
+                return Ok(Some(self.both(built, batch.into_columns(), n)));
+            }
+        }
+        Ok(None)
     }
 
     /// Parts the probed side as the built one is parted.
@@ -467,8 +564,9 @@ impl<'p> HashJoin<'p> {
                 let n = store.rows();
                 let columns = store.take_columns();
                 let mut from = 0;
+                let some = 16 * rows_together(bytes, n);
                 while from < n {
-                    let to = n.min(from + 16 * BATCH_ROWS);
+                    let to = n.min(from + some);
                     let slice = |c: &Column| Arc::new(c.slice(from, to));
                     let some = columns.iter().map(|c| slice(c)).collect();
                     let some_keys: Columns = keys.iter().map(slice).collect();
@@ -494,6 +592,11 @@ impl BatchOperator for HashJoin<'_> {
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
         loop {
             cx.check_cancelled()?;
+            if self.lonely.is_some()
+                && let Some(batch) = self.next_lonely()?
+            {
+                return Ok(Some(batch));
+            }
             let Some(mut pair) = self.pair.take() else {
                 let Some((build, probe, round)) = self.work.pop() else {
                     return Ok(None);
@@ -515,6 +618,12 @@ impl BatchOperator for HashJoin<'_> {
                     self.pair = Some(pair);
                     return Ok(Some(batch));
                 }
+                let blocks = pair.blocks.take();
+                // What it holds is the next block's.
+                drop(pair);
+                if let Some(blocks) = blocks {
+                    self.next_block(blocks, cx)?;
+                }
                 continue;
             };
             match feed.next(self.collations.len(), cx)? {
@@ -529,7 +638,8 @@ impl BatchOperator for HashJoin<'_> {
                 Some((batch, keys)) => {
                     let mut heads = Vec::new();
                     pair.build.heads(&keys, batch.rows(), &mut heads);
-                    let outer_on = self.on.is_some() && self.probe_side.outer;
+                    let some = self.on.is_some() || pair.blocks.is_some();
+                    let outer_on = some && self.probe_side.outer;
                     pair.current = Some(Probe {
                         chain: heads.first().copied().unwrap_or(NONE),
                         matched: vec![false; if outer_on { batch.rows() } else { 0 }],
@@ -555,15 +665,16 @@ impl HashJoin<'_> {
     ) -> SqlResult<Option<Batch>> {
         let build = &pair.build;
         let n = probe.batch.rows();
-        let inline = self.probe_side.outer && self.on.is_none();
+        let inline = self.probe_side.outer && self.on.is_none() && pair.blocks.is_none();
         let (mut probed, mut built) = (Vec::new(), Vec::new());
-        while probe.row < n && probed.len() < PAIRS {
+        let most = self.pairs_at_once(build, &probe.batch);
+        while probe.row < n && probed.len() < most {
             let (row, head) = (probe.row as u32, probe.heads[probe.row]);
             if head == NONE && inline {
                 probed.push(row);
                 built.push(NO_ROW);
             }
-            while probe.chain != NONE && probed.len() < PAIRS {
+            while probe.chain != NONE && probed.len() < most {
                 probed.push(row);
                 built.push(probe.chain);
                 probe.chain = build.next[probe.chain as usize];
@@ -598,8 +709,10 @@ impl HashJoin<'_> {
             probed
                 .iter()
                 .for_each(|i| probe.matched[*i as usize] = true);
-            if ended {
-                with_unmatched(&probe, &mut probed, &mut built);
+            match &mut pair.blocks {
+                Some(blocks) if ended => blocks.note(&probe.matched),
+                None if ended => with_unmatched(&probe, &mut probed, &mut built),
+                _ => {}
             }
         }
         let out = match probed.is_empty() {
@@ -611,6 +724,16 @@ impl HashJoin<'_> {
             pair.current = Some(probe);
         }
         Ok(out)
+    }
+
+    /// So many pairs are put together: fewer where values may be large.
+    fn pairs_at_once(&self, build: &Build, batch: &Batch) -> usize {
+        if !self.may_be_wide {
+            return PAIRS;
+        }
+        let built = build.row_bytes;
+        let probed = batch.heap_bytes() / batch.rows().max(1);
+        (LARGE / (built + probed).max(1)).clamp(1, PAIRS)
     }
 
     /// The joined rows of some pairs.
@@ -636,7 +759,8 @@ impl HashJoin<'_> {
     /// Built rows that nobody has joined, when the built side is outer.
     fn rest(&self, pair: &mut Pair<'_>) -> Option<Batch> {
         let mut rows = Vec::new();
-        while pair.unmatched < pair.matched.len() && rows.len() < BATCH_ROWS {
+        let most = rows_together(pair.build.row_bytes, 1);
+        while pair.unmatched < pair.matched.len() && rows.len() < most {
             if !pair.matched[pair.unmatched] {
                 rows.push(pair.unmatched as u32);
             }

@@ -17,7 +17,7 @@ impl Accumulator {
     ) -> SqlResult<()> {
         if matches!(self, Accumulator::Empty) && !matches!(other, Accumulator::Empty) {
             *self = other.like();
-            self.grow(groups, aggregate);
+            self.grow(groups);
         }
         match (&mut *self, &mut other) {
             (_, Accumulator::Empty) => return Ok(()),
@@ -130,11 +130,11 @@ impl Accumulator {
         self.check_range(aggregate)?;
         other.check_range(aggregate)?;
         if !matches!(self, Accumulator::Any(_)) {
-            self.loosen(aggregate);
-            self.grow(groups, aggregate);
+            self.loosen();
+            self.grow(groups);
         }
         if let Accumulator::Any(states) = self {
-            for (g, state) in numbers.iter().zip(other.states(aggregate)) {
+            for (g, state) in numbers.iter().zip(other.states()) {
                 states[*g as usize].join(state, aggregate)?;
             }
         }

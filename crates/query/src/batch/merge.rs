@@ -6,9 +6,12 @@
 //!
 //! Invariants
 //! 1. Rows come out in the left side's order when each of them comes from a row on the left.
-//! 2. A row with NULL in its key has no partner.
+//!    [test: merges_of_several_keys_keep_rows_and_order]
+//! 2. A row with NULL in its key has no partner. [test: every_kind_of_join_finds_what_hashing_finds]
 //! 3. Places stand for rows of the windows at hand: what was paired is given out before a window changes.
+//!    [test: every_kind_of_join_finds_what_hashing_finds]
 //! 4. Memory: right rows of one key that find no room go to a file, which is read again for each left row of that key.
+//!    [test: batches_and_files_end_within_groups]
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -22,7 +25,7 @@ use super::order::compare_cells;
 use super::spilled::{Purpose, Reader, Writer};
 use super::store::nothing;
 use super::vector::{self, BatchExpr};
-use super::{BATCH_ROWS, BatchOperator, Boxed, source};
+use super::{BATCH_ROWS, BatchOperator, Boxed, may_be_wide, rows_together, source};
 use crate::cx::Cx;
 use crate::plan::{JoinKind, Node, OutColumn, Plan};
 use crate::spill::Grant;
@@ -64,6 +67,8 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         collations: hash.iter().map(|(l, _)| l.ty.collation).collect(),
         on: on.as_ref().map(BatchExpr::new),
         grant: Grant::new(cx.host.workspace()),
+        may_be_wide: may_be_wide(plan.columns.iter().map(|c| &c.ty)),
+        most: PAIRS,
         group: None,
         in_group: 0,
         scanned: 0,
@@ -186,6 +191,11 @@ impl<'p> Side<'p> {
         Ok(gone)
     }
 
+    /// Bytes of a row of the window, about.
+    fn row_bytes(&self) -> usize {
+        self.heap_bytes() / self.window.rows.max(1)
+    }
+
     fn heap_bytes(&self) -> usize {
         let w = &self.window;
         let columns = w.columns.iter().chain(&w.keys);
@@ -247,6 +257,9 @@ struct MergeJoin<'p> {
     collations: Vec<CollationId>,
     on: Option<BatchExpr<'p>>,
     grant: Grant,
+    may_be_wide: bool,
+    /// So many pairs are put together.
+    most: usize,
     /// The end of the right rows that have the left row's key; they begin where the right window stands.
     group: Option<usize>,
     /// The next of them to pair with the left row.
@@ -270,6 +283,10 @@ enum Wants {
 impl MergeJoin<'_> {
     /// Pairs of places, as far as the windows go.
     fn walk(&mut self, pairs: &mut (Vec<u32>, Vec<u32>)) -> Wants {
+        if self.may_be_wide {
+            let row_bytes = self.left.row_bytes() + self.right.row_bytes();
+            self.most = rows_together(row_bytes, 1);
+        }
         let left = std::mem::take(&mut self.left.window.keys);
         let right = std::mem::take(&mut self.right.window.keys);
         let wants = match (numbers(&left), numbers(&right)) {
@@ -301,7 +318,7 @@ impl MergeJoin<'_> {
         null_right: impl Fn(usize) -> bool,
     ) -> Wants {
         let (l, r) = (&mut self.left.window, &mut self.right.window);
-        while l.at < l.rows && of_left.len() < PAIRS {
+        while l.at < l.rows && of_left.len() < self.most {
             if null_left(l.at) {
                 l.at += 1;
                 continue;
@@ -355,7 +372,7 @@ impl MergeJoin<'_> {
                     end
                 }
             };
-            let some = end.min(self.in_group + PAIRS - of_left.len());
+            let some = end.min(self.in_group + self.most - of_left.len());
             of_left.extend(std::iter::repeat_n(l.at as u32, some - self.in_group));
             of_right.extend(self.in_group as u32..some as u32);
             self.in_group = some;
@@ -499,7 +516,7 @@ impl MergeJoin<'_> {
         if large.leaving && large.matched.is_empty() {
             return Ok(None);
         }
-        let Some(block) = large.reader.next()? else {
+        let Some(block) = large.reader.next_block()? else {
             if !large.leaving {
                 self.left.window.at += 1;
                 large.reader.rewind();

@@ -7,10 +7,13 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use duramen_base::SqlResult;
 use duramen_types::CollationId;
 use duramen_types::batch::{BytesKind, Column, Data};
 use duramen_types::collate::{compare_bytes, compare_units};
 
+use super::steps::{ordered, sort_words};
+use crate::cx::Cx;
 use crate::key::compare_nullable;
 
 /// One column of a sort key.
@@ -75,15 +78,11 @@ pub fn compare_rows(keys: &[Key], a: usize, b: usize) -> Ordering {
 }
 
 /// The numbers of `n` rows in the order of `keys`.
-pub fn order(keys: &[Key], n: usize) -> Vec<u32> {
-    if let Some(order) = packed(keys, n) {
-        return order;
+pub fn order(keys: &[Key], n: usize, cx: &Cx<'_>) -> SqlResult<Vec<u32>> {
+    match packed(keys, n, cx)? {
+        Some(order) => Ok(order),
+        None => ordered(n, |a, b| compare_rows(keys, a, b), cx),
     }
-    let mut rows: Vec<u32> = (0..n as u32).collect();
-    rows.sort_unstable_by(|a, b| {
-        compare_rows(keys, *a as usize, *b as usize).then_with(|| a.cmp(b))
-    });
-    rows
 }
 
 /// A number key: the values from the least one on, with room for NULL below.
@@ -133,28 +132,28 @@ impl Spread<'_> {
     }
 }
 
-fn packed(keys: &[Key], n: usize) -> Option<Vec<u32>> {
-    let spreads: Vec<Spread<'_>> = keys.iter().map(Spread::of).collect::<Option<_>>()?;
+fn packed(keys: &[Key], n: usize, cx: &Cx<'_>) -> SqlResult<Option<Vec<u32>>> {
+    let spreads: Option<Vec<Spread<'_>>> = keys.iter().map(Spread::of).collect();
+    let Some(spreads) = spreads else {
+        return Ok(None);
+    };
     let bits: u32 = spreads.iter().map(Spread::bits).sum();
     let row_bits = 64 - (n as u64).leading_zeros();
-    if bits + row_bits > 128 {
-        return None;
+    let all = bits + row_bits;
+    if all > 128 {
+        return Ok(None);
     }
     let word = |i: usize| {
         spreads.iter().fold(0u128, |w, s| w << s.bits() | s.code(i)) << row_bits | i as u128
     };
     let mask = (1u64 << row_bits) - 1;
-    if bits + row_bits <= 64 {
+    if all <= 64 {
         let mut words: Vec<u64> = (0..n).map(|i| word(i) as u64).collect();
-        words.sort_unstable();
-        return Some(words.into_iter().map(|w| (w & mask) as u32).collect());
+        sort_words(&mut words, all, cx)?;
+        return Ok(Some(words.into_iter().map(|w| (w & mask) as u32).collect()));
     }
     let mut words: Vec<u128> = (0..n).map(word).collect();
-    words.sort_unstable();
-    Some(
-        words
-            .into_iter()
-            .map(|w| (w as u64 & mask) as u32)
-            .collect(),
-    )
+    sort_words(&mut words, all, cx)?;
+    let rows = words.into_iter().map(|w| (w as u64 & mask) as u32);
+    Ok(Some(rows.collect()))
 }

@@ -6,7 +6,7 @@ use duramen_base::SqlResult;
 use duramen_types::batch::{Batch, Column};
 
 use super::crew::Dealt;
-use super::{BATCH_ROWS, BatchOperator};
+use super::{BATCH_BYTES, BATCH_ROWS, BatchOperator, may_be_wide};
 use crate::cx::Cx;
 use crate::host::{Part, RowCursor};
 use crate::plan::{Node, Plan};
@@ -18,14 +18,17 @@ pub(super) struct PartScan<'p> {
     wanted: Vec<usize>,
     absent: Arc<Column>,
     last: usize,
+    may_be_wide: bool,
     /// The number of the part at hand.
     part: usize,
 }
 
 impl<'p> PartScan<'p> {
     pub fn new(plan: &'p Plan, dealt: Arc<Dealt>, needed: &[bool]) -> PartScan<'p> {
+        let wanted: Vec<usize> = (0..plan.columns.len()).filter(|i| needed[*i]).collect();
         PartScan {
-            wanted: (0..plan.columns.len()).filter(|i| needed[*i]).collect(),
+            may_be_wide: may_be_wide(wanted.iter().map(|i| &plan.columns[*i].ty)),
+            wanted,
             plan,
             dealt,
             cursor: None,
@@ -55,6 +58,12 @@ impl BatchOperator for PartScan<'_> {
         let mut columns: Vec<Column> = self.wanted.iter().map(sized).collect();
         let mut rows = 0;
         while rows < BATCH_ROWS {
+            if self.may_be_wide && rows > 0 {
+                let bytes: usize = columns.iter().map(Column::heap_bytes).sum();
+                if bytes > BATCH_BYTES {
+                    break;
+                }
+            }
             if self.cursor.is_none() {
                 let dealt = self.dealt.clone();
                 if dealt.by_part && rows > 0 {

@@ -10,11 +10,13 @@
 //!
 //! # Invariants
 //! 1. A receiver comes to its end only when every sender has said so. One that has gone without a word has panicked.
+//!    [test: threads_that_send_rows_end_with_the_statement]
 //! 2. Nobody waits for ever. A queue is bounded, its sender waits (CXPACKET) while it is full and hears when the receiver
 //!    has gone; who waits for rows (CXCONSUMER) hears when the last sender has gone. Senders never wait for anybody else,
 //!    and look for the statement's end between batches; receivers read what they wait for in one order, first all of the
-//!    kept side. So whatever ends one thread ends the others.
+//!    kept side. So whatever ends one thread ends the others. [test: a_lock_timeout_or_an_attention_ends_all_threads]
 //! 3. A sender that fails tells every receiver, and the statement; so no group of some of its rows is ever given out.
+//!    [test: an_error_in_a_thread_is_the_statements]
 
 use std::sync::Arc;
 

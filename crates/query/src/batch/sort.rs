@@ -4,19 +4,20 @@
 //! the runs are merged. Rows that sort alike leave in the order in which they came: within a run by their number, among
 //! runs by the run's.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
-use duramen_types::CollationId;
+use duramen_types::batch::spill::{BLOCK_BYTES, Merge, RowOrder, TOGETHER, fewer};
 use duramen_types::batch::{Batch, Column, Data, IntKind};
+use duramen_types::{CollationId, SqlType};
 
 use super::crew::{Crew, Give};
 use super::order::{Key, compare_cells, order};
-use super::runs::Merge;
 use super::spilled::{Purpose, Reader, Writer};
 use super::store::Store;
 use super::vector::{self, BatchExpr};
-use super::{BATCH_ROWS, BatchOperator, Boxed, need};
+use super::{BATCH_ROWS, BatchOperator, Boxed, need, rows_together};
 use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::plan::{Node, OutColumn, Plan, SortKey, WindowCall, WindowKind};
@@ -45,7 +46,9 @@ impl Direction {
 }
 
 /// Rows with their sort keys beside them, sorted when all have come.
-struct Sorter<'p> {
+pub(super) struct Sorter<'p> {
+    /// Columns that are the last of the keys.
+    last: Vec<usize>,
     store: Store,
     exprs: Vec<BatchExpr<'p>>,
     directions: Vec<Direction>,
@@ -57,7 +60,7 @@ struct Sorter<'p> {
 }
 
 impl<'p> Sorter<'p> {
-    fn new(
+    pub(super) fn new(
         (columns, kept): (&[OutColumn], &[bool]),
         by: Vec<(&'p Expr, bool)>,
         limit: u64,
@@ -65,6 +68,7 @@ impl<'p> Sorter<'p> {
     ) -> Sorter<'p> {
         let direction = |(e, descending): &(&Expr, bool)| Direction::of(e, *descending);
         Sorter {
+            last: Vec::new(),
             store: Store::new(columns, kept),
             directions: by.iter().map(direction).collect(),
             keys: by.iter().map(|(e, _)| Column::of(&e.ty)).collect(),
@@ -76,8 +80,31 @@ impl<'p> Sorter<'p> {
         }
     }
 
-    fn add(&mut self, batch: &Batch, cx: &mut Cx<'_>) -> SqlResult<()> {
-        let columns = vector::columns(&self.exprs, batch, cx)?;
+    /// Rows that sort alike go by the numbers in this column.
+    pub(super) fn then_by(self, column: usize) -> Self {
+        let direction = Direction {
+            collation: CollationId::NONE,
+            descending: false,
+        };
+        self.then_by_values(column, &SqlType::BIGINT, direction)
+    }
+
+    /// Rows that sort alike go by the values in this column.
+    pub(super) fn then_by_values(
+        mut self,
+        column: usize,
+        ty: &SqlType,
+        direction: Direction,
+    ) -> Self {
+        self.last.push(column);
+        self.directions.push(direction);
+        self.keys.push(Column::of(ty));
+        self
+    }
+
+    pub(super) fn add(&mut self, batch: &Batch, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let mut columns = vector::columns(&self.exprs, batch, cx)?;
+        columns.extend(self.last.iter().map(|at| batch.columns()[*at].clone()));
         for (all, new) in self.keys.iter_mut().zip(&columns) {
             all.append(new);
         }
@@ -85,7 +112,7 @@ impl<'p> Sorter<'p> {
         let keys: usize = columns.iter().map(|c| c.heap_bytes()).sum();
         self.bytes += batch.heap_bytes() + keys + batch.rows() * ORDER_BYTES;
         if self.store.rows() > self.limit.saturating_mul(SLACK).max(FEW) {
-            self.forget()?;
+            self.forget(cx)?;
         }
         if !self.grant.hold(self.bytes) {
             self.spill(cx)?;
@@ -105,10 +132,10 @@ impl<'p> Sorter<'p> {
     }
 
     /// Lets go of the rows that are not among the first.
-    fn forget(&mut self) -> SqlResult<()> {
+    fn forget(&mut self, cx: &Cx<'_>) -> SqlResult<()> {
         let n = self.store.rows();
         let keys = self.sort_keys();
-        let mut first = order(&keys, n);
+        let mut first = order(&keys, n, cx)?;
         first.truncate(self.limit);
         self.store.keep(&first);
         self.keys = keys.iter().map(|k| k.column.gather(&first)).collect();
@@ -119,7 +146,7 @@ impl<'p> Sorter<'p> {
     /// Writes what is there as a run.
     fn spill(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
         let keys = self.sort_keys();
-        let mut rows = order(&keys, self.store.rows());
+        let mut rows = order(&keys, self.store.rows(), cx)?;
         rows.truncate(self.limit);
         if self.runs.is_none() {
             self.runs = Some(Writer::new(Purpose::Sort, cx)?);
@@ -139,7 +166,7 @@ impl<'p> Sorter<'p> {
         Ok(())
     }
 
-    fn finish(mut self, cx: &mut Cx<'_>) -> SqlResult<Sorted> {
+    pub(super) fn finish(mut self, cx: &mut Cx<'_>) -> SqlResult<Sorted> {
         let keys = self.keys.len();
         if self.runs.is_some() && self.store.rows() > 0 {
             self.spill(cx)?;
@@ -147,13 +174,14 @@ impl<'p> Sorter<'p> {
         let Some(runs) = self.runs.take() else {
             let n = self.store.rows();
             let all = self.sort_keys();
-            let mut rows = order(&all, n);
+            let mut rows = order(&all, n, cx)?;
             rows.truncate(self.limit);
             let mut columns = self.store.take_columns();
             columns.extend(all.into_iter().map(|k| k.column));
             return Ok(Sorted {
                 keys,
                 source: Source::Memory {
+                    together: rows_together(self.bytes, n),
                     columns,
                     order: rows,
                     next: 0,
@@ -162,19 +190,47 @@ impl<'p> Sorter<'p> {
             });
         };
         let mut readers = runs.finish()?;
+        let order = KeysBehind(self.directions);
+        // A block of each run is in memory.
+        self.grant.set(readers.len().min(TOGETHER) * BLOCK_BYTES);
+        while readers.len() > TOGETHER {
+            let writer = Writer::new(Purpose::Passes, cx)?.into_parts();
+            let step = &mut || cx.check_cancelled();
+            readers = fewer(readers, (&order, self.limit), writer, step)?;
+        }
         let count = readers.len();
-        let merge = Merge::new(count, self.directions, self.limit, &mut |run| {
-            readers[run].next()
+        let merge = Merge::new(count, order, self.limit, &mut |run| {
+            readers[run].next_block()
         })?;
+        self.grant.set(merge.heap_bytes());
         Ok(Sorted {
             keys,
-            source: Source::Merge(merge, readers),
+            source: Source::Merge(merge, readers, self.grant),
         })
     }
 }
 
+/// The order of rows whose keys stand behind their columns.
+#[derive(Clone)]
+pub(super) struct KeysBehind(Vec<Direction>);
+
+impl RowOrder for KeysBehind {
+    fn compare(&self, (x, a): (&Batch, usize), (y, b): (&Batch, usize)) -> Ordering {
+        let first = x.columns().len() - self.0.len();
+        for (i, d) in self.0.iter().enumerate() {
+            let (p, q) = (&x.columns()[first + i], &y.columns()[first + i]);
+            let o = compare_cells(p, a, q, b, d.collation);
+            let o = if d.descending { o.reverse() } else { o };
+            if o.is_ne() {
+                return o;
+            }
+        }
+        Ordering::Equal
+    }
+}
+
 /// Sorted rows, their keys behind their columns.
-struct Sorted {
+pub(super) struct Sorted {
     /// How many columns at the end are keys.
     keys: usize,
     source: Source,
@@ -185,33 +241,40 @@ enum Source {
         columns: Vec<Arc<Column>>,
         order: Vec<u32>,
         next: usize,
+        /// So many go out at a time.
+        together: usize,
         _grant: Grant,
     },
-    Merge(Merge, Vec<Reader>),
+    Merge(Merge<KeysBehind>, Vec<Reader>, Grant),
 }
 
 impl Sorted {
-    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+    pub(super) fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
         cx.check_cancelled()?;
         match &mut self.source {
             Source::Memory {
                 columns,
                 order,
                 next,
+                together,
                 ..
             } => {
-                let end = order.len().min(*next + BATCH_ROWS);
+                let end = order.len().min(*next + *together);
                 let rows = &order[*next..end];
                 *next = end;
                 let columns = columns.iter().map(|c| Arc::new(c.gather(rows)));
                 Ok((!rows.is_empty()).then(|| Batch::new(rows.len(), columns.collect())))
             }
-            Source::Merge(merge, readers) => merge.next(&mut |run| readers[run].next()),
+            Source::Merge(merge, readers, grant) => {
+                let next = merge.next(BATCH_ROWS, &mut |run| readers[run].next_block());
+                grant.set(merge.heap_bytes());
+                next
+            }
         }
     }
 
     /// The row columns of a batch, and its keys.
-    fn part(&self, batch: Batch) -> (Vec<Arc<Column>>, Vec<Arc<Column>>) {
+    pub(super) fn part(&self, batch: Batch) -> (Vec<Arc<Column>>, Vec<Arc<Column>>) {
         let mut columns = batch.into_columns();
         let keys = columns.split_off(columns.len() - self.keys);
         (columns, keys)
@@ -236,7 +299,7 @@ pub(super) fn run(
 /// The rows of threads that each sort theirs.
 struct Merged {
     crew: Crew<Batch>,
-    merge: Option<Merge>,
+    merge: Option<Merge<KeysBehind>>,
     directions: Vec<Direction>,
     limit: usize,
 }
@@ -263,13 +326,13 @@ impl BatchOperator for Merged {
         let merge = match &mut self.merge {
             Some(merge) => merge,
             none => {
-                let directions = self.directions.clone();
+                let order = KeysBehind(self.directions.clone());
                 let runs = crew.queues();
-                let made = Merge::new(runs, directions, self.limit, &mut |r| crew.next(r, cx))?;
+                let made = Merge::new(runs, order, self.limit, &mut |r| crew.next(r, cx))?;
                 none.insert(made)
             }
         };
-        let Some(batch) = merge.next(&mut |run| crew.next(run, cx))? else {
+        let Some(batch) = merge.next(BATCH_ROWS, &mut |run| crew.next(run, cx))? else {
             return Ok(None);
         };
         let n = batch.rows();
@@ -297,14 +360,35 @@ fn sorted(
 ) -> SqlResult<Sorted> {
     let mut below = needed.to_vec();
     sorts.iter().for_each(|k| need(&k.expr, &mut below));
+    let source = super::open(input, &below, cx)?;
+    sorted_of(source, (&input.columns, needed), sorts, limit, cx)
+}
+
+fn sorted_of(
+    mut source: Boxed<'_>,
+    columns: (&[OutColumn], &[bool]),
+    sorts: &[SortKey],
+    limit: u64,
+    cx: &mut Cx<'_>,
+) -> SqlResult<Sorted> {
     let by = sorts.iter().map(|k| (&k.expr, k.descending)).collect();
-    let mut sorter = Sorter::new((&input.columns, needed), by, limit, cx);
-    let mut source = super::open(input, &below, cx)?;
+    let mut sorter = Sorter::new(columns, by, limit, cx);
     while let Some(batch) = source.next(cx)? {
         sorter.add(&batch, cx)?;
     }
     drop(source);
     sorter.finish(cx)
+}
+
+/// Sorts the rows of a started input, all of whose columns are wanted.
+pub fn over<'p>(
+    input: Boxed<'p>,
+    (plan, sorts): (&'p Plan, &'p [SortKey]),
+    cx: &mut Cx<'_>,
+) -> SqlResult<impl BatchOperator + use<'p>> {
+    let all = vec![true; plan.columns.len()];
+    let columns = (&plan.columns[..], all.as_slice());
+    Ok(Sort(sorted_of(input, columns, sorts, u64::MAX, cx)?))
 }
 
 struct Sort(Sorted);
@@ -363,7 +447,7 @@ pub fn window<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult
     Ok(source)
 }
 
-fn by(call: &WindowCall) -> Vec<(&Expr, bool)> {
+pub(super) fn by(call: &WindowCall) -> Vec<(&Expr, bool)> {
     let partition = call.partition.iter().map(|e| (e, false));
     let order = call.order.iter().map(|k| (&k.expr, k.descending));
     partition.chain(order).collect()

@@ -1,14 +1,15 @@
 //! Where batches come from, and where they become rows again.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
-use duramen_types::SqlType;
 use duramen_types::batch::{Batch, Column};
+use duramen_types::{SqlType, Value};
 
 use super::part_scan::PartScan;
-use super::{BATCH_ROWS, BatchOperator, Boxed};
+use super::{BATCH_BYTES, BATCH_ROWS, BatchOperator, Boxed, may_be_wide};
 use crate::cx::Cx;
 use crate::exec::{self, Operator};
 use crate::host::RowCursor;
@@ -25,6 +26,35 @@ struct Scan {
     absent: Arc<Column>,
     /// Rows of the batch before: the next has about as many.
     last: usize,
+    /// A value may be large; the last ones were.
+    may_be_large: bool,
+    large: bool,
+    /// Many rows may be more than goes into a batch.
+    may_be_wide: bool,
+}
+
+impl Scan {
+    /// Rows with large values, one by one.
+    fn fill_large(&mut self, columns: &mut [Column], cx: &mut Cx<'_>) -> SqlResult<usize> {
+        let Some(cursor) = &mut self.cursor else {
+            return Ok(0);
+        };
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < BATCH_ROWS && bytes <= BATCH_BYTES {
+            let Some((_, mut row)) = cursor.next(cx)? else {
+                self.cursor = None;
+                break;
+            };
+            for (column, at) in columns.iter_mut().zip(&self.wanted) {
+                let value = std::mem::take(&mut row[*at]);
+                bytes += value.heap_bytes();
+                column.push(value);
+            }
+            rows += 1;
+        }
+        self.large = bytes > BATCH_BYTES;
+        Ok(rows)
+    }
 }
 
 pub fn scan<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
@@ -45,6 +75,9 @@ pub fn scan<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     let columns = table.def.columns();
     Ok(Box::new(Scan {
         cursor,
+        may_be_large: wanted.iter().any(|i| columns[*i].ty.is_max()),
+        may_be_wide: may_be_wide(wanted.iter().map(|i| &columns[*i].ty)),
+        large: false,
         types: wanted.iter().map(|i| columns[*i].ty).collect(),
         wanted,
         width: plan.columns.len(),
@@ -56,13 +89,26 @@ pub fn scan<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
 impl BatchOperator for Scan {
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
         cx.check_cancelled()?;
-        let Some(cursor) = &mut self.cursor else {
+        if self.cursor.is_none() {
             return Ok(None);
-        };
+        }
         let sized = |ty| Column::sized(ty, self.last);
         let mut columns: Vec<Column> = self.types.iter().map(sized).collect();
         let mut rows = 0;
-        while rows < BATCH_ROWS {
+        if self.large {
+            rows = self.fill_large(&mut columns, cx)?;
+        }
+        while rows < BATCH_ROWS
+            && !self.large
+            && let Some(cursor) = &mut self.cursor
+        {
+            if self.may_be_wide && rows > 0 {
+                let bytes: usize = columns.iter().map(Column::heap_bytes).sum();
+                if bytes > BATCH_BYTES {
+                    self.large = self.may_be_large;
+                    break;
+                }
+            }
             match cursor.fill(&self.wanted, &mut columns, cx)? {
                 0 => {
                     self.cursor = None;
@@ -144,12 +190,19 @@ impl BatchOperator for FromRows<'_> {
 /// The needed columns of some rows of a plan.
 pub fn batch_of(rows: Vec<Row>, plan: &Plan, needed: &[bool]) -> Batch {
     let fresh = plan.columns.iter().zip(needed);
-    let mut columns: Vec<Column> = fresh
-        .map(|(c, needed)| match needed {
-            true => Column::of(&c.ty),
-            false => Column::absent(),
-        })
-        .collect();
+    let columns = fresh.map(|(c, needed)| match needed {
+        true => Column::of(&c.ty),
+        false => Column::absent(),
+    });
+    filled(rows, columns.collect())
+}
+
+/// Rows whose values are of these types.
+pub fn batch_of_types(rows: Vec<Row>, types: &[SqlType]) -> Batch {
+    filled(rows, types.iter().map(Column::of).collect())
+}
+
+fn filled(rows: Vec<Row>, mut columns: Vec<Column>) -> Batch {
     let n = rows.len();
     for row in rows {
         for (column, value) in columns.iter_mut().zip(row) {
@@ -179,6 +232,35 @@ impl<'p> Rows<'p> {
 
     /// Some rows; `None` at the end.
     pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
+        self.some(exec::BATCH_ROWS, cx, |batch, which| {
+            which.map(|i| batch.row(i)).collect()
+        })
+    }
+
+    /// Gives some rows to `to`, at most `most`, each in the place of the one before; how many, `None` at the end.
+    pub fn each(
+        &mut self,
+        most: usize,
+        cx: &mut Cx<'_>,
+        to: &mut dyn FnMut(&[Value]),
+    ) -> SqlResult<Option<usize>> {
+        self.some(most.min(exec::BATCH_ROWS), cx, |batch, which| {
+            let n = which.len();
+            let mut row = Vec::with_capacity(batch.columns().len());
+            for i in which {
+                batch.row_into(i, &mut row);
+                to(&row);
+            }
+            n
+        })
+    }
+
+    fn some<T>(
+        &mut self,
+        most: usize,
+        cx: &mut Cx<'_>,
+        take: impl FnOnce(&Batch, Range<usize>) -> T,
+    ) -> SqlResult<Option<T>> {
         if self.ready.is_empty() {
             match self.input.next(cx)? {
                 Some(batch) => self.ready.push_back(batch),
@@ -188,13 +270,13 @@ impl<'p> Rows<'p> {
         let Some(batch) = self.ready.front() else {
             return Ok(None);
         };
-        let end = batch.rows().min(self.next_row + exec::BATCH_ROWS);
-        let rows = (self.next_row..end).map(|i| batch.row(i)).collect();
+        let end = batch.rows().min(self.next_row + most);
+        let taken = take(batch, self.next_row..end);
         self.next_row = end;
         if end == batch.rows() {
             self.ready.pop_front();
             self.next_row = 0;
         }
-        Ok(Some(rows))
+        Ok(Some(taken))
     }
 }

@@ -1,39 +1,18 @@
 //! Batches that wait in a spill file, in parts: sorted runs, or rows parted by the hash of a key.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::SqlResult;
 use duramen_observe::events::{HashWarning, HashWarningType, SortWarning, SortWarningType, emit};
 use duramen_observe::{Counter, count};
 use duramen_types::CollationId;
+pub use duramen_types::batch::spill::Reader;
 use duramen_types::batch::{Batch, Column};
 
-use super::BATCH_ROWS;
+use super::BatchOperator;
 use super::keys::PARTS;
 use crate::cx::Cx;
-use crate::spill::SpillFile;
-
-/// Where a block of rows lies in the file.
-#[derive(Clone, Copy)]
-struct Block {
-    at: u64,
-    bytes: usize,
-}
-
-/// The blocks of one part, and the rows that do not fill one yet.
-#[derive(Default)]
-struct Part {
-    blocks: Vec<Block>,
-    pending: Vec<Column>,
-    rows: usize,
-}
-
-/// Parts that are being written.
-pub struct Writer {
-    file: Box<dyn SpillFile>,
-    parts: Vec<Part>,
-}
+use crate::spill::Grant;
 
 /// For what rows are written.
 #[derive(Clone, Copy)]
@@ -43,6 +22,8 @@ pub enum Purpose {
     /// The other input of one that has told already.
     Other,
     Sort,
+    /// Runs of a sort that are merged more than once.
+    Passes,
     /// Rows that are read more than once.
     Spool,
 }
@@ -65,43 +46,48 @@ impl Purpose {
                     sort_warning_type: SortWarningType::SINGLE_PASS,
                 });
             }
+            Purpose::Passes => count(Counter::Worktables, 1),
             Purpose::Spool => count(Counter::Worktables, 1),
         }
     }
 }
 
+/// Bytes of rows on their way to files that are told of together.
+const STEP: usize = 256 << 10;
+
+/// Parts that are being written.
+pub struct Writer {
+    parts: duramen_types::batch::spill::Writer,
+    /// Holds what rows take that fill no block yet.
+    grant: Grant,
+    held: usize,
+}
+
 impl Writer {
     pub fn new(purpose: Purpose, cx: &Cx<'_>) -> SqlResult<Writer> {
         purpose.told();
+        let file = cx.host.spill_file()?;
         Ok(Writer {
-            file: cx.host.spill_file()?,
-            parts: Vec::new(),
+            parts: duramen_types::batch::spill::Writer::new(file),
+            grant: Grant::new(cx.host.workspace()),
+            held: 0,
         })
     }
 
     /// A new part's number.
     pub fn part(&mut self) -> usize {
-        self.parts.push(Part::default());
-        self.parts.len() - 1
+        self.parts.part()
     }
 
     /// Adds rows of `columns`: those at `rows`, in that order.
     pub fn put(&mut self, part: usize, columns: &[Arc<Column>], rows: &[u32]) -> SqlResult<()> {
-        let p = &mut self.parts[part];
-        if p.pending.is_empty() {
-            p.pending = columns.iter().map(|c| c.like()).collect();
+        self.parts.put(part, columns, rows)?;
+        let waiting = self.parts.waiting();
+        if waiting.abs_diff(self.held) > STEP {
+            self.grant.set(waiting);
+            self.held = waiting;
         }
-        for (all, new) in p.pending.iter_mut().zip(columns) {
-            match all.is_absent() && !new.is_absent() && p.rows == 0 {
-                true => *all = new.gather(rows),
-                false => all.append(&new.gather(rows)),
-            }
-        }
-        p.rows += rows.len();
-        match p.rows >= BATCH_ROWS {
-            true => self.flush(part),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     /// Adds `n` rows of `columns`, each to the part of its key: the first [`PARTS`] parts are for that.
@@ -112,9 +98,7 @@ impl Writer {
         n: usize,
         round: u32,
     ) -> SqlResult<()> {
-        while self.parts.len() < PARTS {
-            self.part();
-        }
+        self.have_parts();
         let parts = super::keys::parts(keys, collations, n, round);
         for (part, rows) in parts.iter().enumerate() {
             if !rows.is_empty() {
@@ -124,82 +108,32 @@ impl Writer {
         Ok(())
     }
 
-    fn flush(&mut self, part: usize) -> SqlResult<()> {
-        let p = &mut self.parts[part];
-        if p.rows == 0 {
-            return Ok(());
+    fn have_parts(&mut self) {
+        while self.parts.parts() < PARTS {
+            self.part();
         }
-        let mut bytes = Vec::new();
-        bytes.extend_from_slice(&(p.rows as u32).to_le_bytes());
-        p.pending.iter().for_each(|c| c.write(&mut bytes));
-        let at = self.file.append(&bytes)?;
-        p.blocks.push(Block {
-            at,
-            bytes: bytes.len(),
-        });
-        p.pending = p.pending.iter().map(Column::like).collect();
-        p.rows = 0;
-        Ok(())
     }
 
     /// As `finish`, with all the parts of keys, whether any row came or not.
     pub fn finish_all(mut self) -> SqlResult<Vec<Reader>> {
-        while self.parts.len() < PARTS {
-            self.part();
-        }
+        self.have_parts();
         self.finish()
     }
 
     /// Everything is written: each part can be read, by its number.
-    pub fn finish(mut self) -> SqlResult<Vec<Reader>> {
-        for part in 0..self.parts.len() {
-            self.flush(part)?;
-        }
-        let file: Rc<dyn SpillFile> = Rc::from(self.file);
-        let parts = self.parts.into_iter();
-        Ok(parts
-            .map(|p| Reader {
-                file: file.clone(),
-                columns: p.pending.len(),
-                blocks: p.blocks,
-                next: 0,
-            })
-            .collect())
+    pub fn finish(self) -> SqlResult<Vec<Reader>> {
+        self.parts.finish()
+    }
+
+    /// The writer itself, for what knows no purpose.
+    pub fn into_parts(self) -> duramen_types::batch::spill::Writer {
+        self.parts
     }
 }
 
-/// One part, read from its beginning to its end.
-pub struct Reader {
-    file: Rc<dyn SpillFile>,
-    blocks: Vec<Block>,
-    columns: usize,
-    next: usize,
-}
-
-impl Reader {
-    /// Begins again.
-    pub fn rewind(&mut self) {
-        self.next = 0;
-    }
-
-    pub fn next(&mut self) -> SqlResult<Option<Batch>> {
-        let Some(block) = self.blocks.get(self.next) else {
-            return Ok(None);
-        };
-        self.next += 1;
-        let mut bytes = vec![0; block.bytes];
-        self.file.read(block.at, &mut bytes)?;
-        let damaged = || SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]);
-        let (head, mut rest) = bytes.split_at_checked(4).ok_or_else(damaged)?;
-        let rows = u32::from_le_bytes(head.try_into().map_err(|_| damaged())?) as usize;
-        let mut columns = Vec::with_capacity(self.columns);
-        for _ in 0..self.columns {
-            let column = Column::read(&mut rest).map_err(|_| damaged())?;
-            if !column.is_absent() && column.len() != rows {
-                return Err(damaged());
-            }
-            columns.push(Arc::new(column));
-        }
-        Ok(Some(Batch::new(rows, columns)))
+impl BatchOperator for Reader {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        cx.check_cancelled()?;
+        self.next_block()
     }
 }

@@ -25,6 +25,11 @@ impl Store {
         }
     }
 
+    /// Bytes of memory held, about.
+    pub fn heap_bytes(&self) -> usize {
+        self.columns.iter().map(Column::heap_bytes).sum()
+    }
+
     pub fn rows(&self) -> usize {
         self.rows
     }

@@ -9,9 +9,9 @@ use duramen_types::batch::{Batch, Column};
 use super::keys::{KeyTable, MAX_ROUNDS, NONE};
 use super::spilled::{Purpose, Reader, Writer};
 use super::vector::{self, BatchExpr, is_plain};
-use super::{BatchOperator, Boxed};
+use super::{BATCH_ROWS, BatchOperator, Boxed};
 use crate::cx::Cx;
-use crate::expr::Expr;
+use crate::expr::{Expr, Kind};
 use crate::plan::{OutColumn, Plan};
 use crate::spill::Grant;
 
@@ -57,7 +57,13 @@ pub struct Project<'p> {
     places: Vec<usize>,
     width: usize,
     absent: Arc<Column>,
+    /// Of a projection that may make large values: the rest of a batch, and so many rows are computed together.
+    waiting: Option<Batch>,
+    together: usize,
 }
+
+/// Values of a batch that is computed in parts are no more than so many bytes, if its rows are not that large.
+const LARGE: usize = 1 << 20;
 
 impl<'p> Project<'p> {
     pub fn new(input: Boxed<'p>, exprs: &'p [Expr], used: &[bool]) -> Project<'p> {
@@ -68,16 +74,55 @@ impl<'p> Project<'p> {
             places,
             width: exprs.len(),
             absent: Arc::new(Column::absent()),
+            waiting: None,
+            together: match exprs.iter().any(makes_large) {
+                true => 1,
+                false => usize::MAX,
+            },
         }
     }
+
+    /// The rows to compute next.
+    fn some(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        let batch = match self.waiting.take() {
+            Some(batch) => batch,
+            None => match self.input.next(cx)? {
+                Some(batch) => batch,
+                None => return Ok(None),
+            },
+        };
+        let n = batch.rows();
+        if n <= self.together {
+            return Ok(Some(batch));
+        }
+        self.waiting = Some(batch.slice(self.together, n));
+        Ok(Some(batch.slice(0, self.together)))
+    }
+}
+
+/// Whether the values of an expression may be much larger than what it is made of.
+fn makes_large(e: &Expr) -> bool {
+    e.ty.is_max()
+        && !matches!(
+            e.kind,
+            Kind::Column { .. } | Kind::Const(_) | Kind::Variable(_)
+        )
 }
 
 impl BatchOperator for Project<'_> {
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
-        let Some(batch) = self.input.next(cx)? else {
+        cx.values_gone();
+        let Some(batch) = self.some(cx)? else {
             return Ok(None);
         };
         let columns = vector::columns(&self.exprs, &batch, cx)?;
+        if self.together < usize::MAX {
+            let bytes: usize = columns.iter().map(|c| c.heap_bytes()).sum();
+            self.together = match bytes > LARGE {
+                true => (self.together / 2).max(1),
+                false => (self.together * 2).min(BATCH_ROWS),
+            };
+        }
         let mut all = vec![self.absent.clone(); self.width];
         for (at, column) in self.places.iter().zip(columns) {
             all[*at] = column;
@@ -115,11 +160,6 @@ impl BatchOperator for Slice<'_> {
     }
 }
 
-/// The keys of whole rows.
-pub fn row_keys(columns: &[OutColumn]) -> KeyTable {
-    KeyTable::new(columns.iter().map(|c| c.ty.collation).collect())
-}
-
 /// Rows that were not there before.
 pub struct Distinct<'p> {
     input: Option<Boxed<'p>>,
@@ -136,16 +176,37 @@ pub struct Distinct<'p> {
 
 impl<'p> Distinct<'p> {
     pub fn new(input: Boxed<'p>, columns: &[OutColumn], cx: &Cx<'_>) -> Distinct<'p> {
+        let collations = columns.iter().map(|c| c.ty.collation).collect();
+        Distinct::of(input, collations, cx)
+    }
+
+    /// Rows whose columns are compared by these collations.
+    pub fn of(input: Boxed<'p>, collations: Vec<CollationId>, cx: &Cx<'_>) -> Distinct<'p> {
         Distinct {
             input: Some(input),
-            collations: columns.iter().map(|c| c.ty.collation).collect(),
-            seen: row_keys(columns),
+            seen: KeyTable::new(collations.clone()),
+            collations,
             grant: Grant::new(cx.host.workspace()),
             rest: None,
             round: 0,
             work: Vec::new(),
             reading: None,
         }
+    }
+
+    /// Rows that are not to come again.
+    pub fn has_seen(&mut self, batch: Batch, cx: &Cx<'_>) -> SqlResult<()> {
+        new_rows(batch, &mut self.seen);
+        self.bounded(cx)
+    }
+
+    /// No more rows are kept than memory is lent for; the others wait.
+    fn bounded(&mut self, cx: &Cx<'_>) -> SqlResult<()> {
+        let fits = self.grant.hold(self.seen.heap_bytes());
+        if !fits && self.round < MAX_ROUNDS && self.rest.is_none() {
+            self.rest = Some(Writer::new(Purpose::Hash(self.round), cx)?);
+        }
+        Ok(())
     }
 
     /// The next rows of what is read at present.
@@ -155,7 +216,7 @@ impl<'p> Distinct<'p> {
             return input.next(cx);
         }
         match &mut self.reading {
-            Some(reader) => reader.next(),
+            Some(reader) => reader.next_block(),
             None => Ok(None),
         }
     }
@@ -190,10 +251,7 @@ impl BatchOperator for Distinct<'_> {
             };
             let Some(rest) = &mut self.rest else {
                 let batch = new_rows(batch, &mut self.seen);
-                let fits = self.grant.hold(self.seen.heap_bytes());
-                if !fits && self.round < MAX_ROUNDS {
-                    self.rest = Some(Writer::new(Purpose::Hash(self.round), cx)?);
-                }
+                self.bounded(cx)?;
                 if batch.rows() > 0 {
                     return Ok(Some(batch));
                 }

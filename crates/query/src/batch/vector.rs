@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use duramen_os::thread;
 use duramen_types::batch::{Batch, Column, Data, IntKind};
 use duramen_types::{ConvertCtx, Value};
 
@@ -52,6 +53,19 @@ pub struct World<'a> {
     pub convert: &'a ConvertCtx,
 }
 
+/// Rows that are asked one by one between two looks.
+const ROWS: usize = 64;
+/// Parts of a long expression between two looks: some microseconds for each of a batch's rows.
+const PARTS: usize = 16;
+
+/// After the part with this number: nobody may want the others. Whoever then asks row by row looks first.
+fn after_part(number: usize) -> Vectored<()> {
+    match number % PARTS == PARTS - 1 && thread::is_given_up() {
+        true => Err(ByRow),
+        false => Ok(()),
+    }
+}
+
 /// Whether the expression can be computed for a batch at a time.
 pub fn is_plain(e: &Expr) -> bool {
     let own = matches!(
@@ -84,12 +98,15 @@ pub fn vector(e: &Expr, batch: &Batch, world: &World<'_>) -> Vectored<Vector> {
     match &e.kind {
         Kind::Const(v) => Ok(Vector::Const(v.clone())),
         Kind::Column { depth: 0, index } => match batch.columns().get(*index) {
-            Some(c) if !c.is_absent() => Ok(Vector::Column(c.clone())),
+            Some(c) if !(c.is_absent() || e.ty.is_max() && c.has_spooled()) => {
+                Ok(Vector::Column(c.clone()))
+            }
             _ => Err(ByRow),
         },
         Kind::Variable(slot) => world
             .vars
             .get(*slot)
+            .filter(|v| !matches!(v, Value::Spooled(_)))
             .map(|v| Vector::Const(v.clone()))
             .ok_or(ByRow),
         Kind::Arithmetic(op, l, r) => {
@@ -151,6 +168,7 @@ fn case(
             }
         }
         values.push(vector(then, batch, world)?);
+        after_part(at)?;
     }
     values.push(match otherwise {
         Some(e) => vector(e, batch, world)?,
@@ -174,15 +192,17 @@ pub fn truth(e: &Expr, batch: &Batch, world: &World<'_>) -> Vectored<Truth> {
         }
         Kind::And(parts) => {
             let mut all = Truth::of(true, n);
-            for p in parts {
+            for (i, p) in parts.iter().enumerate() {
                 all = all.and(truth(p, batch, world)?);
+                after_part(i)?;
             }
             Ok(all)
         }
         Kind::Or(parts) => {
             let mut none = Truth::of(true, n);
-            for p in parts {
+            for (i, p) in parts.iter().enumerate() {
                 none = none.and(truth(p, batch, world)?.not());
+                after_part(i)?;
             }
             Ok(none.not())
         }
@@ -202,10 +222,11 @@ pub fn truth(e: &Expr, batch: &Batch, world: &World<'_>) -> Vectored<Truth> {
         } => {
             let needle = vector(item, batch, world)?;
             let mut none = Truth::of(true, n);
-            for e in list {
+            for (i, e) in list.iter().enumerate() {
                 let v = vector(e, batch, world)?;
                 let same = kernels::compare(CompareOp::Eq, &needle, &v, item.ty.collation, n);
                 none = none.and(same.not());
+                after_part(i)?;
             }
             Ok(if *negated { none } else { none.not() })
         }
@@ -258,6 +279,13 @@ impl<'p> BatchExpr<'p> {
             convert: &cx.convert,
         };
         match self.plain {
+            // A column that goes on as it is may have values that are not in memory.
+            true if let Kind::Column { depth: 0, index } = self.expr.kind => {
+                match batch.columns().get(index) {
+                    Some(c) if !c.is_absent() => Ok(Vector::Column(c.clone())),
+                    _ => Err(ByRow),
+                }
+            }
             true => vector(self.expr, batch, &world),
             false => Err(ByRow),
         }
@@ -289,6 +317,9 @@ pub fn columns(
             .collect();
         slow.extend(late.iter().map(|e| Column::of(&e.ty)));
         for i in 0..n {
+            if i % ROWS == 0 {
+                cx.check_cancelled()?;
+            }
             let row = batch.row(i);
             for (column, e) in slow.iter_mut().zip(&late) {
                 column.push(e.eval(&row, cx)?);
@@ -320,6 +351,9 @@ pub fn select(predicate: &BatchExpr<'_>, batch: &Batch, cx: &mut Cx<'_>) -> SqlR
         }
         Err(ByRow) => {
             for i in 0..batch.rows() {
+                if i % ROWS == 0 {
+                    cx.check_cancelled()?;
+                }
                 if predicate.expr.test(&batch.row(i), cx)? == Some(true) {
                     rows.push(i as u32);
                 }

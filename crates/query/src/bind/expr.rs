@@ -5,6 +5,7 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::stack;
 use duramen_tsql::ast::{self, ExprKind, UnaryOp};
+use duramen_types::datefn::{DatePart, check_date_function};
 use duramen_types::{BinaryOp, CollationId, SqlType, Value};
 
 use super::aggregate::aggregate_kind;
@@ -24,6 +25,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         agg: &mut Aggregates<'_>,
     ) -> SqlResult<Expr> {
+        self.another_expression()?;
         stack::deep(|| self.expr_kind(e, scope, agg)).map_err(|err| err.at_line(e.line as i32))
     }
 
@@ -66,6 +68,7 @@ impl Binder<'_> {
                 if cast.kind == ast::CastKind::Parse {
                     return self.parse(cast, scope, agg);
                 }
+                self.has_conversion(cast)?;
                 let mut ty = resolve_type(&cast.ty, true)?;
                 let input = self.boxed(&cast.expr, scope, agg)?;
                 if ty.id.is_string() {
@@ -74,7 +77,7 @@ impl Binder<'_> {
                 }
                 let style = match &cast.style {
                     Some(s) => Some(self.boxed(s, scope, agg)?),
-                    None => None,
+                    None => self.unnamed_style(&input.ty, &ty),
                 };
                 if !is_null(&input) {
                     duramen_types::check_explicit(&input.ty, &ty)?;
@@ -229,6 +232,7 @@ impl Binder<'_> {
             return self.xml_method(input, call.name.name(), args, scope, agg);
         }
         let name = call.name.name().to_ascii_lowercase();
+        self.has_characters(&name, call.args.len())?;
         // There are no sequences: what it names is not looked for.
         if name == "next value for" {
             return Err(unsupported("NEXT VALUE FOR", line));
@@ -254,6 +258,13 @@ impl Binder<'_> {
                 }
                 _ => self.expr(a, scope, agg)?,
             });
+        }
+        // What the type has no part of is known before a row is read.
+        if let Some(word) = &call.datepart
+            && let (Some(part), Some(date)) = (DatePart::from_name(word), args.last())
+            && date.ty.id.is_temporal()
+        {
+            check_date_function(&name, part, &date.ty)?;
         }
         match name.as_str() {
             "coalesce" if args.len() >= 2 => {

@@ -2,6 +2,7 @@
 //! table expression is bound again wherever it is named, so that chains of them grow deep, and doubling ones wide.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::memory::meter;
 use duramen_os::stack;
 
 use super::Binder;
@@ -19,7 +20,11 @@ pub(super) struct Extent {
     /// Queries around the one at hand.
     depth: usize,
     sources: usize,
+    expressions: usize,
 }
+
+/// Expressions that are bound between two looks at whether there is memory, and somebody who waits.
+const EXPRESSIONS_CHECKED: usize = 256;
 
 impl Binder<'_> {
     /// Binds a query one level further down.
@@ -30,15 +35,26 @@ impl Binder<'_> {
         if self.size.depth >= QUERIES_MAX || stack::is_spent() {
             return Err(SqlError::new(&messages::STACK_LIMIT, &[]));
         }
+        meter::check()?;
         self.size.depth += 1;
         let bound = stack::deep(|| bind(self));
         self.size.depth -= 1;
         bound
     }
 
+    /// One more expression is bound.
+    pub(super) fn another_expression(&mut self) -> SqlResult<()> {
+        self.size.expressions += 1;
+        match self.size.expressions.is_multiple_of(EXPRESSIONS_CHECKED) {
+            true => meter::check(),
+            false => Ok(()),
+        }
+    }
+
     /// One more source is bound.
     pub(super) fn another_source(&mut self) -> SqlResult<()> {
         self.size.sources += 1;
+        meter::check()?;
         if self.host.cancelled() {
             return Err(cancelled());
         }

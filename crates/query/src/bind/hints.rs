@@ -50,16 +50,30 @@ const KNOWN: &[&str] = &[
     "LOOP JOIN",
     "MAXDOP",
     "MAXRECURSION",
+    "MAX_GRANT_PERCENT",
     "MERGE JOIN",
+    "MIN_GRANT_PERCENT",
     "RECOMPILE",
 ];
+
+/// The number of MIN_GRANT_PERCENT and MAX_GRANT_PERCENT, from 0 to 100.
+pub fn percent(hint: &ast::QueryHint) -> Option<f64> {
+    let number = match &hint.value {
+        Some(ast::Literal::Int(n)) => f64::from(*n),
+        Some(ast::Literal::Float(f)) => *f,
+        Some(ast::Literal::Decimal(text)) => text.parse().ok()?,
+        _ => return None,
+    };
+    (0.0..=100.0).contains(&number).then_some(number)
+}
 
 /// 40517 for a hint that is not followed.
 pub(super) fn refused(hints: &[ast::QueryHint]) -> SqlResult<()> {
     let followed = |h: &&ast::QueryHint| {
         // MAXRECURSION without its number is none.
         let number = h.name != "MAXRECURSION" || matches!(h.value, Some(ast::Literal::Int(_)));
-        number && KNOWN.contains(&h.name.as_str())
+        let percent = !h.name.ends_with("_GRANT_PERCENT") || percent(h).is_some();
+        number && percent && KNOWN.contains(&h.name.as_str())
     };
     match hints.iter().find(|h| !followed(h)) {
         Some(h) => Err(unsupported(&format!("OPTION ({})", h.name), 0)),

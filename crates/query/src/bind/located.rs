@@ -11,7 +11,7 @@ use duramen_tsql::ast::{self, ExprKind, QueryExpr, SelectItem};
 
 use super::{Binder, Scope, same_name, unsupported};
 use crate::host::{Source, Table, View};
-use crate::locking::ScanLock;
+use crate::locking::{ScanLock, inner_target_lock};
 use crate::plan::Plan;
 
 /// A query whose rows are rows of a table.
@@ -92,6 +92,10 @@ impl Binder<'_> {
             return Err(SqlError::new(&messages::VIEW_AGGREGATES, &[&name]));
         }
         let (table, exposed) = self.only_table(query, spec, name)?;
+        let lock = match spec.from.as_slice() {
+            [ast::TableSource::Table(source)] => inner_target_lock(&source.hints, lock)?,
+            _ => lock,
+        };
         let mut columns = own_columns(spec, &exposed, &*table);
         let mut next = query.clone();
         if let QueryExpr::Select(spec) = &mut next.body {

@@ -9,6 +9,7 @@ mod expr;
 mod extent;
 mod groups;
 mod hints;
+mod levels;
 mod literal;
 pub(crate) mod located;
 mod module;
@@ -24,6 +25,7 @@ mod xml;
 pub use bound::BoundQuery;
 pub(crate) use collation::COLLATE;
 pub use expr::REFUSED_GLOBALS;
+pub use hints::percent as grant_percent;
 pub use refused::refused;
 pub(crate) use select::{converted, wrap};
 pub(crate) use source::{conjuncts, join, join_with, joined_columns};
@@ -113,6 +115,8 @@ pub struct Binder<'h> {
     unplanned: bool,
     /// Names that mean nothing are noted, and binding goes on.
     collecting: bool,
+    /// The expression of a computed column.
+    pub(crate) computed: bool,
     unknown: RefCell<Vec<SqlError>>,
 }
 
@@ -134,6 +138,7 @@ impl<'h> Binder<'h> {
             checking: false,
             unplanned: false,
             collecting: false,
+            computed: false,
             unknown: RefCell::default(),
         }
     }

@@ -239,6 +239,7 @@ impl Binder<'_> {
             parent,
             ..Scope::default()
         };
+        self.has_window_clause(spec)?;
         let outside = std::mem::take(&mut self.windows);
         let names = std::mem::replace(&mut self.window_names, spec.windows.clone());
         let plan = self.spec_body(spec, order_by, &mut scope);

@@ -11,7 +11,7 @@ use super::recursive::names_table;
 use super::{Binder, Scope, ScopeSource, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::host::{ScanHint, Source, Table, TableSource, VirtualTable};
-use crate::locking::{ScanLock, lock_of};
+use crate::locking::{ScanLock, check_hints, lock_of};
 use crate::plan::{Columns, JoinKind, Node, OutColumn, Plan};
 use crate::table_functions;
 
@@ -96,6 +96,7 @@ impl Binder<'_> {
                     });
                 }
                 let built_in = match name.parts.len() {
+                    1 if self.lacks_table_function(name.name()) => None,
                     1 => table_functions::find(name.name(), &bound)?,
                     _ => None,
                 };
@@ -193,7 +194,9 @@ impl Binder<'_> {
             let names: [&dyn std::fmt::Display; 2] = [&other.alias, &t.name.display()];
             return Err(SqlError::new(&messages::SAME_EXPOSED_NAMES, &names));
         }
-        let plan = match self.host.source(&t.name)?.ok_or_else(not_found)? {
+        let source = self.host.source(&t.name)?.ok_or_else(not_found)?;
+        check_hints(&t.hints, &t.name.display()).map_err(|e| e.at_line(t.line as i32))?;
+        let plan = match source {
             Source::Table(table) => {
                 let hint = scan_hint(&*table, &t.hints)?;
                 let mut plan = match self.located(&alias) {

@@ -9,7 +9,7 @@ use super::{Action, Dml, InsertSource};
 use crate::bind::{Binder, BoundQuery, converted};
 use crate::expr::Expr;
 use crate::optimize::Hints;
-use crate::plan::Plan;
+use crate::plan::{Node, Plan};
 
 /// A statement that changes rows, to be planned when it is reached.
 #[derive(Debug)]
@@ -49,6 +49,9 @@ impl BoundDml {
             (Later::Rows(hints), Action::Update { plan, .. } | Action::Delete { plan, .. }) => {
                 let bound = std::mem::replace(plan, Plan::one_row());
                 *plan = hints.planned(bound)?;
+                if self.dml.table.takes_spooled() {
+                    crate::optimize::lent::mark(plan);
+                }
             }
             (Later::Query(query, top, types), Action::Insert { source, .. }) => {
                 let plan = match top {
@@ -56,8 +59,20 @@ impl BoundDml {
                     // Not all of the rows are wanted.
                     Some((count, percent)) => topmost(query.planned()?, count, percent),
                 };
-                let plan = converted(plan, &types)?;
-                *source = InsertSource::Query(Box::new(plan));
+                let mut plan = converted(plan, &types)?;
+                if self.dml.table.takes_spooled() {
+                    crate::optimize::lent::mark(&mut plan);
+                }
+                *source = match plan.node {
+                    // One row, whose large values may go unread as those of VALUES.
+                    Node::Project { input, exprs }
+                        if matches!(input.node, Node::OneRow)
+                            && exprs.iter().any(|e| e.ty.is_max()) =>
+                    {
+                        InsertSource::Row(exprs)
+                    }
+                    node => InsertSource::Query(Box::new(Plan { node, ..plan })),
+                };
             }
             _ => {}
         }

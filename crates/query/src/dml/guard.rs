@@ -2,15 +2,17 @@
 //!
 //! Invariants:
 //! 1. A check constraint is tested on every new row before anything is written; a row is refused when the condition is
-//!    false, not when it is unknown.
+//!    false, not when it is unknown. [golden: constraints]
 //! 2. A statement first makes all its changes, those of cascades among them; then every foreign key that they touch is
 //!    tested against what is there now. So rows may refer to one another in any order.
+//!    [golden: constraints]
 //! 3. Tests of foreign keys read what is committed, with locks, whatever the isolation level and READ_COMMITTED_SNAPSHOT
 //!    say. Whoever adds a reference has locked its own row before it looks for the key; whoever takes the key away has
 //!    locked that before it looks for references: one of the two sees the other.
+//!    [test: references_and_keys_wait_for_each_other; test: versions_do_not_fool_a_foreign_key]
 //! 4. Keys are tested once each, however many rows have them: by a seek where an index begins with the key's columns,
-//!    else by one pass over the table.
-//! 5. Cascades end: the catalog refuses foreign keys whose actions could meet again (error 1785).
+//!    else by one pass over the table. [assert: guard/4]
+//! 5. Cascades end: the catalog refuses foreign keys whose actions could meet again (error 1785). [golden: constraints]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -21,26 +23,19 @@ use duramen_tsql::{ParseOptions, ast, parse_condition, parse_expression};
 use duramen_txn::IsolationLevel;
 use duramen_types::{CollationId, SqlType, Value};
 
-use super::row::{self, moves_keys, write_changes};
+use super::row;
 use crate::bind::{Binder, Scope, ScopeSource};
 use crate::cx::Cx;
 use crate::expr::Expr;
-use crate::host::{Bounds, Host, Locator, Source, Table};
+use crate::host::{Bounds, Host, Source, Table};
+use crate::kept::Held;
 use crate::key::RowKey;
-use crate::locking::{LockIntent, ScanLock};
+use crate::locking::ScanLock;
 use crate::plan::Row;
 use crate::rules::{Generated, KeyAction, KeyRule, Rules};
 
 /// How a constraint's test reads.
-const TEST: ScanLock = ScanLock {
-    level: Some(IsolationLevel::ReadCommitted),
-    unversioned: true,
-    ..ScanLock::READ
-};
-
-/// How a cascade finds the rows it changes.
-const CASCADE: ScanLock = ScanLock {
-    intent: LockIntent::Change,
+pub(super) const TEST: ScanLock = ScanLock {
     level: Some(IsolationLevel::ReadCommitted),
     unversioned: true,
     ..ScanLock::READ
@@ -86,37 +81,41 @@ struct Reference {
 
 /// A foreign key of another table that refers to this one.
 #[derive(Debug)]
-struct Referrer {
+pub(super) struct Referrer {
     name: String,
     same_table: bool,
-    table: Arc<dyn Table>,
+    pub(super) table: Arc<dyn Table>,
     /// Positions in the table referred to, and in the one that refers.
     here: Vec<usize>,
-    there: Vec<usize>,
-    collations: Arc<[CollationId]>,
+    pub(super) there: Vec<usize>,
+    pub(super) collations: Arc<[CollationId]>,
     /// A path of the table that refers that begins with its columns, and which of the key's values it takes.
-    path: Option<(usize, Vec<usize>)>,
+    pub(super) path: Option<(usize, Vec<usize>)>,
     /// Where the key of the table referred to can be sought: whether an old key is still there after an UPDATE.
-    own: Option<(Arc<dyn Table>, usize, Vec<usize>)>,
+    pub(super) own: Option<(Arc<dyn Table>, usize, Vec<usize>)>,
     /// The column that refers, where the key has only one.
     column: Option<String>,
     /// What is done to its rows instead of refusing.
-    follow: Option<Follow>,
+    pub(super) follow: Option<Follow>,
 }
 
 /// A cascade.
 #[derive(Debug)]
-struct Follow {
+pub(super) struct Follow {
     /// `None`: rows are deleted. Otherwise what each column of the key becomes; without an expression, the new key.
-    values: Option<Vec<Option<Expr>>>,
-    guard: Guard,
+    pub(super) values: Option<Vec<Option<Expr>>>,
+    pub(super) guard: Guard,
 }
+
+/// What a key takes that is noted, about.
+const KEY_BYTES: usize = 128;
 
 /// What a running statement still has to test, or do to other tables.
 #[derive(Default)]
 pub(crate) struct Pending {
     references: Vec<(Arc<Reference>, BTreeSet<RowKey>)>,
-    gone: Vec<(Arc<Referrer>, BTreeSet<RowKey>)>,
+    pub(super) gone: Vec<(Arc<Referrer>, BTreeSet<RowKey>)>,
+    held: Held,
 }
 
 impl Guard {
@@ -236,12 +235,12 @@ impl Guard {
         Ok(())
     }
 
-    /// Rows were updated: the same for keys that changed.
+    /// Rows were updated: notes the keys that changed.
     pub(crate) fn updated<'r>(
         &self,
         rows: impl Iterator<Item = (&'r Row, &'r Row)> + Clone,
+        moved: &mut Moved,
         pending: &mut Pending,
-        statement: &str,
         cx: &mut Cx<'_>,
     ) -> SqlResult<()> {
         for (old, new) in rows.clone() {
@@ -253,8 +252,11 @@ impl Guard {
                 }
             }
         }
-        for r in &self.referenced_by {
-            let mut keys = BTreeMap::new();
+        moved
+            .keys
+            .resize_with(self.referenced_by.len(), BTreeMap::new);
+        for (r, keys) in self.referenced_by.iter().zip(&mut moved.keys) {
+            let known = keys.len();
             for (old, new) in rows.clone() {
                 let Some(before) = key_of(old, &r.here, &r.collations) else {
                     continue;
@@ -266,9 +268,24 @@ impl Guard {
                     keys.insert(before, after);
                 }
             }
+            moved.held.must((keys.len() - known) * 2 * KEY_BYTES, cx)?;
+        }
+        pending.count(cx)
+    }
+
+    /// All rows that were updated have been noted: those that refer to their keys follow. A key that one row gets another
+    /// may have had, so they are looked at together.
+    pub(crate) fn follow(
+        &self,
+        moved: Moved,
+        pending: &mut Pending,
+        statement: &str,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        for (r, keys) in self.referenced_by.iter().zip(moved.keys) {
             r.gone(keys, pending, statement, cx)?;
         }
-        Ok(())
+        pending.count(cx)
     }
 }
 
@@ -277,7 +294,26 @@ fn same_values(a: &[Value], b: &[Value]) -> bool {
     a == b
 }
 
+/// Keys that rows had, with what they have now, for each table that refers to them.
+#[derive(Default)]
+pub(crate) struct Moved {
+    keys: Vec<BTreeMap<RowKey, RowKey>>,
+    held: Held,
+}
+
 impl Pending {
+    /// Counts what is kept; 701 where there is no room for it.
+    pub(crate) fn count(&mut self, cx: &Cx<'_>) -> SqlResult<()> {
+        let references = self.references.iter().map(|(_, keys)| keys);
+        let all = references.chain(self.gone.iter().map(|(_, keys)| keys));
+        let bytes: usize = all.map(|keys| keys.len() * KEY_BYTES).sum();
+        let more = bytes.saturating_sub(self.held.bytes());
+        match more {
+            0 => Ok(()),
+            more => self.held.must(more, cx),
+        }
+    }
+
     fn refers(&mut self, reference: &Arc<Reference>, key: RowKey) {
         let mut known = self.references.iter_mut();
         match known.find(|(r, _)| Arc::ptr_eq(r, reference)) {
@@ -292,6 +328,15 @@ impl Pending {
 
     /// The end of the statement: 547 for a key that is referred to and is not there.
     pub(crate) fn verify(self, statement: &str, cx: &mut Cx<'_>) -> SqlResult<()> {
+        debug_assert!(
+            (1..self.references.len()).all(|i| {
+                let (one, _) = &self.references[i];
+                self.references[..i]
+                    .iter()
+                    .all(|(o, _)| !Arc::ptr_eq(o, one))
+            }),
+            "guard/4: the keys of a constraint are noted at two places"
+        );
         for (reference, keys) in &self.references {
             for key in keys {
                 cx.check_cancelled()?;
@@ -301,7 +346,7 @@ impl Pending {
             }
         }
         for (referrer, keys) in &self.gone {
-            if !referrer.find(keys, TEST, true, cx)?.is_empty() {
+            if referrer.is_referred_to(keys, cx)? {
                 return Err(referrer.conflict(statement));
             }
         }
@@ -408,120 +453,6 @@ impl Referrer {
         })
     }
 
-    /// The keys on the left are gone; in their place are those on the right.
-    fn gone(
-        self: &Arc<Referrer>,
-        keys: BTreeMap<RowKey, RowKey>,
-        pending: &mut Pending,
-        statement: &str,
-        cx: &mut Cx<'_>,
-    ) -> SqlResult<()> {
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let Some(follow) = &self.follow else {
-            let mut gone: BTreeSet<RowKey> = BTreeSet::new();
-            for key in keys.into_keys() {
-                if !self.is_there(&key, cx)? {
-                    gone.insert(key);
-                }
-            }
-            pending.gone.push((self.clone(), gone));
-            return Ok(());
-        };
-        let old_keys: BTreeSet<RowKey> = keys.keys().cloned().collect();
-        let found = self.find(&old_keys, CASCADE, false, cx)?;
-        let Some(values) = &follow.values else {
-            for (at, old) in &found {
-                cx.check_cancelled()?;
-                self.table.delete(at, old, cx)?;
-            }
-            let rows = found.iter().map(|(_, row)| row);
-            return follow.guard.deleted(rows, pending, statement, cx);
-        };
-        let mut changes: Vec<(Locator, Row, Row)> = Vec::with_capacity(found.len());
-        for (at, old) in found {
-            let Some(key) = key_of(&old, &self.there, &self.collations) else {
-                continue;
-            };
-            let Some(now) = keys.get(&key) else { continue };
-            let mut new = old.clone();
-            for (i, column) in self.there.iter().enumerate() {
-                new[*column] = match &values[i] {
-                    Some(e) => e.eval(&[], cx)?,
-                    None => now.values()[i].clone(),
-                };
-            }
-            row::store(&self.table, &mut new, "UPDATE", cx)?;
-            follow.guard.check(&*self.table, &new, statement, cx)?;
-            changes.push((at, old, new));
-        }
-        let moves = moves_keys(&*self.table, &self.there);
-        write_changes(&*self.table, &changes, moves, cx)?;
-        let rows = changes.iter().map(|(_, old, new)| (old, new));
-        follow.guard.updated(rows, pending, statement, cx)
-    }
-
-    /// Whether the table referred to has the key (still, or again: an UPDATE may pass it from row to row).
-    fn is_there(&self, key: &RowKey, cx: &mut Cx<'_>) -> SqlResult<bool> {
-        let Some((table, path, order)) = &self.own else {
-            return Ok(false);
-        };
-        let values = order.iter().map(|i| key.values()[*i].clone()).collect();
-        has_key(table, *path, values, cx)
-    }
-
-    /// The rows that refer to one of the keys; only the first, if that is enough.
-    fn find(
-        &self,
-        keys: &BTreeSet<RowKey>,
-        lock: ScanLock,
-        first: bool,
-        cx: &mut Cx<'_>,
-    ) -> SqlResult<Vec<(Locator, Row)>> {
-        let mut found = Vec::new();
-        let refers = |row: &Row| {
-            let key = key_of(row, &self.there, &self.collations);
-            key.is_some_and(|key| keys.contains(&key))
-        };
-        let mut look = |bounds: Option<&Bounds>, cx: &mut Cx<'_>| -> SqlResult<()> {
-            let mut cursor = self.table.open(bounds, lock, cx)?;
-            while let Some((at, row)) = cursor.next(cx)? {
-                if refers(&row) {
-                    cursor.keep();
-                    found.push((at, row));
-                    if first {
-                        return Ok(());
-                    }
-                }
-            }
-            Ok(())
-        };
-        match &self.path {
-            Some((path, order)) => {
-                // Keys that share what the path takes of them are sought once.
-                let mut sought: BTreeSet<RowKey> = BTreeSet::new();
-                for key in keys {
-                    cx.check_cancelled()?;
-                    let equal: Row = order.iter().map(|i| key.values()[*i].clone()).collect();
-                    let kept = order.iter().map(|i| self.collations[*i]).collect();
-                    if !sought.insert(RowKey::new(equal.clone(), kept)) {
-                        continue;
-                    }
-                    let bounds = Bounds {
-                        path: *path,
-                        equal,
-                        ..Bounds::default()
-                    };
-                    look(Some(&bounds), cx)?;
-                }
-            }
-            None if keys.is_empty() => {}
-            None => look(None, cx)?,
-        }
-        Ok(found)
-    }
-
     fn conflict(&self, statement: &str) -> SqlError {
         let kind = match self.same_table {
             true => "SAME TABLE REFERENCE",
@@ -558,13 +489,18 @@ fn bind_over(host: &dyn Host, table: &dyn Table, text: &str) -> SqlResult<Expr> 
     let options = ParseOptions {
         quoted_identifier: true,
     };
-    bind_parsed(host, table, &parse_condition(text, &options)?)
+    bind_parsed(host, table, (&parse_condition(text, &options)?, false))
 }
 
-fn bind_parsed(host: &dyn Host, table: &dyn Table, parsed: &ast::Expr) -> SqlResult<Expr> {
+fn bind_parsed(
+    host: &dyn Host,
+    table: &dyn Table,
+    (parsed, computed): (&ast::Expr, bool),
+) -> SqlResult<Expr> {
     let (database, _) = table.place();
     let inside = host.within(database, false);
     let mut binder = Binder::new(inside.as_deref().unwrap_or(host));
+    binder.computed = computed;
     binder.over(parsed, &scope_of(table))
 }
 
@@ -583,7 +519,7 @@ pub fn bind_computed_as(host: &dyn Host, table: &dyn Table, text: &str) -> SqlRe
     let options = ParseOptions {
         quoted_identifier: true,
     };
-    bind_parsed(host, table, &parse_expression(text, &options)?)
+    bind_parsed(host, table, (&parse_expression(text, &options)?, true))
 }
 
 /// The columns of one table, for expressions over its rows.
@@ -595,7 +531,11 @@ pub(crate) fn scope_of(table: &dyn Table) -> Scope<'static> {
 }
 
 /// The values of a key; `None` when one is NULL: then the row refers to nothing and nothing refers to it.
-fn key_of(row: &[Value], columns: &[usize], collations: &Arc<[CollationId]>) -> Option<RowKey> {
+pub(super) fn key_of(
+    row: &[Value],
+    columns: &[usize],
+    collations: &Arc<[CollationId]>,
+) -> Option<RowKey> {
     let values: Vec<Value> = columns.iter().map(|c| row[*c].clone()).collect();
     let whole = values.iter().all(|v| !v.is_null());
     whole.then(|| RowKey::new(values, collations.clone()))
@@ -651,7 +591,7 @@ fn single(table: &Arc<dyn Table>, columns: &[usize]) -> Option<String> {
     }
 }
 
-fn has_key(
+pub(super) fn has_key(
     table: &Arc<dyn Table>,
     path: usize,
     equal: Vec<Value>,

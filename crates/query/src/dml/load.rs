@@ -12,6 +12,7 @@ use duramen_types::{TypeId, Value};
 
 use super::guard::Guard;
 use super::{ColumnValue, row, source};
+use crate::batch::rows_together;
 use crate::cx::Cx;
 use crate::expr::Kind;
 use crate::host::{Load, Table};
@@ -57,7 +58,7 @@ fn by_row(to: &mut Target<'_>, plan: &Plan, cx: &mut Cx<'_>) -> SqlResult<u64> {
     let mut rows = source::Rows::open(plan, &**to.table, cx)?;
     let (mut n, mut left) = (0, cx.row_limit);
     while left > 0
-        && let Some(mut some) = rows.next(cx)?
+        && let Some(mut some) = cx.asking(left, |cx| rows.next(cx))?
     {
         cx.check_cancelled()?;
         some.truncate(usize::try_from(left).unwrap_or(usize::MAX));
@@ -74,6 +75,7 @@ fn by_row(to: &mut Target<'_>, plan: &Plan, cx: &mut Cx<'_>) -> SqlResult<u64> {
 
 fn by_column(to: &mut Target<'_>, plan: &Plan, cx: &mut Cx<'_>) -> SqlResult<u64> {
     let mut batches = source::Batches::open(plan, &**to.table, cx)?;
+    let together = to.rows_together();
     let (mut n, mut left) = (0, cx.row_limit);
     while left > 0
         && let Some(mut some) = batches.next(cx)?
@@ -84,16 +86,13 @@ fn by_column(to: &mut Target<'_>, plan: &Plan, cx: &mut Cx<'_>) -> SqlResult<u64
         }
         left -= some.rows() as u64;
         n += some.rows() as u64;
-        match to.fitted(&some) {
-            Some(fitted) => to.put(fitted, some.rows(), cx)?,
-            None => {
-                for i in 0..some.rows() {
-                    let row = row::new_row(to.table, some.row(i), to.columns, to.guard, cx)?;
-                    to.load.put(row, cx)?;
-                }
-            }
+        if some.rows() <= together {
+            to.batch(&some, cx)?;
+            continue;
         }
-        to.account(cx)?;
+        for from in (0..some.rows()).step_by(together) {
+            to.batch(&some.slice(from, (from + together).min(some.rows())), cx)?;
+        }
     }
     Ok(n)
 }
@@ -125,6 +124,30 @@ impl Target<'_> {
             && !self.table.generates()
             && !self.guard.checks()
             && self.columns.iter().zip(0..).all(plain)
+    }
+
+    /// How many rows are made ready at a time: what pads narrow values makes them as wide as the table has them.
+    fn rows_together(&self) -> usize {
+        let columns = self.columns.iter().zip(self.table.columns());
+        let padded = columns.filter(|(source, column)| {
+            matches!(column.ty.id, TypeId::Char | TypeId::NChar | TypeId::Binary)
+                && !matches!(source, ColumnValue::Identity)
+        });
+        let width = padded.map(|(_, column)| usize::from(column.ty.length));
+        rows_together(width.sum(), 1)
+    }
+
+    fn batch(&mut self, rows: &Batch, cx: &mut Cx<'_>) -> SqlResult<()> {
+        match self.fitted(rows) {
+            Some(fitted) => self.put(fitted, rows.rows(), cx)?,
+            None => {
+                for i in 0..rows.rows() {
+                    let row = row::new_row(self.table, rows.row(i), self.columns, self.guard, cx)?;
+                    self.load.put(row, cx)?;
+                }
+            }
+        }
+        self.account(cx)
     }
 
     /// The columns of the table that a batch gives, identity columns left out (`None`). `None` altogether when a row has

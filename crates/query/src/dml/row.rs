@@ -10,7 +10,7 @@ use super::{ColumnValue, assignable};
 use crate::bind::Binder;
 use crate::cx::Cx;
 use crate::expr::Expr;
-use crate::host::{Host, Locator, Table};
+use crate::host::{Host, Table};
 use crate::plan::Row;
 
 /// A new row made of the values given, ready to be inserted.
@@ -34,9 +34,9 @@ pub(super) fn new_row(
     guard.check(&**table, &row, "INSERT", cx)?;
     for (value, source) in row.iter().zip(columns) {
         match source {
-            ColumnValue::Identity => cx.identity = value.as_i64(),
+            ColumnValue::Identity => cx.identity = value.as_whole(),
             ColumnValue::GivenIdentity(_) => {
-                cx.identity = value.as_i64();
+                cx.identity = value.as_whole();
                 table.note_identity(value, cx)?;
             }
             _ => {}
@@ -129,26 +129,4 @@ pub(super) fn default_value(
 pub(super) fn moves_keys(table: &dyn Table, assigned: &[usize]) -> bool {
     let mut unique = table.paths().iter().filter(|p| p.unique);
     unique.any(|p| p.keys.iter().any(|(key, _)| assigned.contains(key)))
-}
-
-/// Writes old rows' new values. When key values may pass from row to row, all old rows leave before the new ones come.
-pub(super) fn write_changes(
-    table: &dyn Table,
-    changes: &[(Locator, Row, Row)],
-    moves_keys: bool,
-    cx: &mut Cx<'_>,
-) -> SqlResult<()> {
-    if changes.len() > 1 && moves_keys {
-        for (at, old, _) in changes {
-            table.delete(at, old, cx)?;
-        }
-        for (_, _, new) in changes {
-            table.insert_again(new.clone(), cx)?;
-        }
-        return Ok(());
-    }
-    for (at, old, new) in changes {
-        table.update(at, old, new.clone(), cx)?;
-    }
-    Ok(())
 }

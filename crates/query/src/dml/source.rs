@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 
 use duramen_base::SqlResult;
-use duramen_types::Value;
 use duramen_types::batch::Batch;
 
 use crate::batch::{BatchOperator, Keeper, Kept};
@@ -15,6 +14,7 @@ use crate::cx::Cx;
 use crate::exec::Operator;
 use crate::expr::{Expr, Kind};
 use crate::host::Table;
+use crate::kept::rows_bytes;
 use crate::optimize::columns::is_volatile;
 use crate::plan::{Node, Plan, Row};
 use crate::spill::Grant;
@@ -30,19 +30,19 @@ pub(super) enum Rows<'p> {
 
 impl<'p> Rows<'p> {
     pub fn open(plan: &'p Plan, target: &dyn Table, cx: &mut Cx<'_>) -> SqlResult<Rows<'p>> {
-        let mut input = plan.start(cx)?;
+        let mut input = plan.start_for(cx.row_limit, cx)?;
         if !sees(plan, target) {
             return Ok(Rows::Stream(input));
         }
         let mut grant = Grant::new(cx.host.workspace());
         let (mut first, mut bytes) = (VecDeque::new(), 0);
-        let mut rest: Option<Keeper<'_>> = None;
+        let mut rest: Option<Keeper> = None;
         while let Some(rows) = input.next(cx)? {
             cx.check_cancelled()?;
             if rest.is_none() {
-                bytes += rows.iter().map(row_bytes).sum::<usize>();
+                bytes += rows_bytes(&rows);
                 if !grant.hold(bytes) {
-                    rest = Some(Keeper::new(plan, cx)?);
+                    rest = Some(Keeper::new(&plan.columns, cx)?);
                 }
             }
             match &mut rest {
@@ -88,13 +88,13 @@ impl<'p> Batches<'p> {
         }
         let mut grant = Grant::new(cx.host.workspace());
         let (mut first, mut bytes) = (VecDeque::new(), 0);
-        let mut rest: Option<Keeper<'_>> = None;
+        let mut rest: Option<Keeper> = None;
         while let Some(batch) = input.next(cx)? {
             cx.check_cancelled()?;
             if rest.is_none() {
                 bytes += batch.heap_bytes();
                 if !grant.hold(bytes) {
-                    rest = Some(Keeper::new(plan, cx)?);
+                    rest = Some(Keeper::new(&plan.columns, cx)?);
                 }
             }
             match &mut rest {
@@ -122,17 +122,11 @@ impl<'p> Batches<'p> {
     }
 }
 
-/// About how many bytes a row takes in memory.
-fn row_bytes(row: &Row) -> usize {
-    let own = row.len() * size_of::<Value>() + size_of::<Row>();
-    own + row.iter().map(Value::heap_bytes).sum::<usize>()
-}
-
 /// Whether a query may read what the target holds: by its name, or in ways that a plan does not show.
 fn sees(plan: &Plan, target: &dyn Table) -> bool {
     let own = match &plan.node {
         Node::Scan { table, .. } => table.def.full_name() == target.full_name(),
-        Node::Virtual { .. } => true,
+        Node::Virtual { table, .. } => table.may_change(),
         _ => false,
     };
     let mut found = own;

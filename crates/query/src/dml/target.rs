@@ -9,7 +9,7 @@ use duramen_types::SqlType;
 use crate::bind::{Binder, Scope, same_name, unsupported, wrap};
 use crate::expr::Expr;
 use crate::host::{Host, Source, Table, View};
-use crate::locking::target_lock;
+use crate::locking::{check_hints, target_lock};
 use crate::plan::{Node, Plan};
 
 /// What an UPDATE or DELETE is about, bound.
@@ -31,6 +31,9 @@ pub(super) fn target_rows(
     top: Option<&ast::Top>,
 ) -> SqlResult<Targets> {
     let (real, alias, listed) = resolve_from(target, from)?;
+    if let ast::TargetKind::Table(name) = &real.kind {
+        check_hints(&real.hints, &name.display())?;
+    }
     let lock = target_lock(&real.hints)?;
     let query = match &real.kind {
         ast::TargetKind::Table(name) if binder.is_query(name)? => Some(name),

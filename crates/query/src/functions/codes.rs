@@ -1,6 +1,6 @@
 //! Functions that make a code of a value: HASHBYTES, BINARY_CHECKSUM, STRING_ESCAPE, PARSENAME.
 
-use duramen_base::{SqlError, messages};
+use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{SqlType, Value};
 use md5::Md5;
 use sha1::Sha1;
@@ -8,6 +8,45 @@ use sha2::{Digest, Sha256, Sha512};
 
 use super::Param::{Any, Int, Text, TextOrBytes};
 use super::{ScalarFunction, int, strict, whole};
+use crate::cx::Cx;
+
+/// Bytes that are taken in between two looks at whether somebody still wants the answer.
+const PIECE: usize = 1 << 16;
+
+/// The digest of a string or binary value, as its bytes: the code page's for varchar, little-endian UTF-16 for nvarchar.
+fn digest<D: Digest>(data: &Value, cx: &Cx<'_>) -> SqlResult<Vec<u8>> {
+    let mut digest = D::new();
+    match data {
+        Value::VarChar(b) | Value::Binary(b) => {
+            for piece in b.chunks(PIECE) {
+                if b.len() > PIECE {
+                    cx.check_cancelled()?;
+                }
+                digest.update(piece);
+            }
+        }
+        Value::NVarChar(u) => {
+            for piece in u.chunks(PIECE) {
+                if u.len() > PIECE {
+                    cx.check_cancelled()?;
+                }
+                let bytes: Vec<u8> = piece.iter().flat_map(|u| u.to_le_bytes()).collect();
+                digest.update(bytes);
+            }
+        }
+        Value::Spooled(s) => {
+            let mut piece = vec![0; PIECE];
+            for from in (0..s.len()).step_by(PIECE) {
+                cx.check_cancelled()?;
+                let n = PIECE.min(s.len() - from);
+                s.read(from, &mut piece[..n])?;
+                digest.update(&piece[..n]);
+            }
+        }
+        _ => {}
+    }
+    Ok(digest.finalize().to_vec())
+}
 
 pub(super) const TABLE: &[ScalarFunction] = &[
     // What COLLATE becomes: the value, in the code page of the collation.
@@ -25,14 +64,14 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         "hashbytes",
         &[Text, TextOrBytes],
         |_| SqlType::varbinary(8000),
-        |v, _, _, _| {
+        |v, _, _, cx| {
             let algorithm = v[0].as_text().unwrap_or_default().to_ascii_uppercase();
-            let data = bytes(&v[1]);
+            let data = &v[1];
             Ok(Value::Binary(match algorithm.as_str() {
-                "MD5" => Md5::digest(&data).to_vec(),
-                "SHA" | "SHA1" => Sha1::digest(&data).to_vec(),
-                "SHA2_256" => Sha256::digest(&data).to_vec(),
-                "SHA2_512" => Sha512::digest(&data).to_vec(),
+                "MD5" => digest::<Md5>(data, cx)?,
+                "SHA" | "SHA1" => digest::<Sha1>(data, cx)?,
+                "SHA2_256" => digest::<Sha256>(data, cx)?,
+                "SHA2_512" => digest::<Sha512>(data, cx)?,
                 "MD2" | "MD4" => {
                     let what = format!("HASHBYTES('{algorithm}')");
                     return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));

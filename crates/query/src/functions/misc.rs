@@ -1,9 +1,11 @@
 //! Functions that belong to no type: ISNULL, NEWID, CHECKSUM, DATALENGTH.
 
+use duramen_base::SqlResult;
 use duramen_types::{SqlType, TypeId, Value};
 
 use super::Param::{Any, Text};
 use super::{ScalarFunction, int, strict};
+use crate::cx::Cx;
 use crate::expr::{Expr, Kind};
 
 fn guid(_: &[Expr]) -> SqlType {
@@ -104,10 +106,10 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     })
     .sees_null(),
     // The hash of a string is not SQL Server's, whose algorithm is not published; that of an int is.
-    strict("checksum", &[Any], int, |v, args, _, _| {
+    strict("checksum", &[Any], int, |v, args, _, cx| {
         let mut sum = 0u32;
         for (value, arg) in v.iter().zip(args) {
-            sum = sum.rotate_left(4) ^ hash(value, arg);
+            sum = sum.rotate_left(4) ^ hash(value, arg, cx)?;
         }
         Ok(Value::Int(sum as i32))
     })
@@ -122,12 +124,12 @@ pub(super) const TABLE: &[ScalarFunction] = &[
 ];
 
 /// Equal values hash alike: strings under their collation.
-fn hash(value: &Value, arg: &Expr) -> u32 {
+fn hash(value: &Value, arg: &Expr, cx: &Cx<'_>) -> SqlResult<u32> {
     if let Some(n) = value.as_i64().and_then(|n| i32::try_from(n).ok()) {
-        return n as u32;
+        return Ok(n as u32);
     }
     if value.is_null() {
-        return u32::MAX >> 1;
+        return Ok(u32::MAX >> 1);
     }
     struct Fnv(u64);
     impl std::hash::Hasher for Fnv {
@@ -141,6 +143,7 @@ fn hash(value: &Value, arg: &Expr) -> u32 {
         }
     }
     let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
-    duramen_types::hash_key(value, arg.ty.collation, &mut hasher);
-    std::hash::Hasher::finish(&hasher) as u32
+    let mut go_on = || cx.check_cancelled();
+    duramen_types::collate::hash_long(value, arg.ty.collation, &mut hasher, &mut go_on)?;
+    Ok(std::hash::Hasher::finish(&hasher) as u32)
 }

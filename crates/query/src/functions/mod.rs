@@ -1,9 +1,10 @@
 //! Built-in scalar functions: name, parameters, result type and code, in tables by subject.
 //!
 //! Invariants:
-//! 1. An argument reaches the code in a form its parameter promises: binding converts it (`prepare`).
-//! 2. A strict function is never called with a NULL.
+//! 1. An argument reaches the code in a form its parameter promises: binding converts it (`prepare`). [assert: functions/1]
+//! 2. A strict function is never called with a NULL. [assert: functions/2]
 //! 3. The bare word of a date function comes as a first, constant argument, already known to be a datepart.
+//!    [assert: functions/3]
 
 mod bits;
 mod choice;
@@ -198,6 +199,48 @@ const fn strict(
 }
 
 impl ScalarFunction {
+    /// Calls it. Asserts what its code relies on.
+    pub(crate) fn call(
+        &self,
+        values: &[Value],
+        args: &[Expr],
+        ty: &SqlType,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Value> {
+        debug_assert!(
+            !self.strict || !values.iter().any(Value::is_null),
+            "functions/2: {} is called with a NULL",
+            self.name
+        );
+        debug_assert!(
+            args.iter().enumerate().all(|(i, a)| {
+                let param = self.params.get(i).or(self.params.last());
+                promised(*param.unwrap_or(&Param::Any), a)
+            }),
+            "functions/1: an argument of {} has not been converted",
+            self.name
+        );
+        debug_assert!(
+            self.params.first() != Some(&Param::Part)
+                || values
+                    .first()
+                    .and_then(Value::as_text)
+                    .is_some_and(|word| DatePart::from_name(&word).is_some()),
+            "functions/3: {} is called with no datepart",
+            self.name
+        );
+        (self.run)(values, args, ty, cx)
+    }
+
+    /// Whether the argument at a place may be a spooled value: of that it reads no more than it needs, in pieces.
+    pub(crate) fn reads_spooled(&self, at: usize) -> bool {
+        match self.name {
+            "datalength" | "len" | "substring" | "left" | "right" => at == 0,
+            "hashbytes" => at == 1,
+            _ => false,
+        }
+    }
+
     /// From `min` arguments on.
     const fn at_least(mut self, min: usize) -> ScalarFunction {
         self.min_args = min;
@@ -251,6 +294,19 @@ fn is_invalid(param: Param, arg: &Expr) -> bool {
         Param::OnlyTextOrBytes => bare_null || !(id.is_string() || id.is_binary()),
         Param::Position => bare_null || id.is_string() || new_date,
         _ => false,
+    }
+}
+
+/// Whether an argument has a type that a parameter promises.
+fn promised(param: Param, arg: &Expr) -> bool {
+    let id = arg.ty.id;
+    match param {
+        Param::Int | Param::Position => id == TypeId::BigInt,
+        Param::Float => id == TypeId::Float,
+        Param::Text | Param::OnlyText => id.is_string(),
+        Param::TextOrBytes | Param::OnlyTextOrBytes => id.is_string() || id.is_binary(),
+        Param::Date | Param::OldDate => id.is_temporal(),
+        Param::Any | Param::Number | Param::Formatted | Param::Part => true,
     }
 }
 

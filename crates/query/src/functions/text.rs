@@ -1,12 +1,15 @@
 //! String functions. They work on UTF-16 units; what they look for is compared under the collation of the text.
 
+use std::ops::Range;
+
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_types::{CollationId, SqlType, TypeId, Value, collate, cp1252};
+use duramen_types::{CollationId, Spooled, SqlType, TypeId, Value, collate, cp1252};
 
 use super::Param::{Any, Float, Int, OnlyText, OnlyTextOrBytes, Position, Text, TextOrBytes};
 use super::{ScalarFunction, int, small, strict, whole};
 use crate::cx::Cx;
 use crate::expr::Expr;
+use crate::long;
 
 /// The first argument's type, where a string stays of its kind and varies in length.
 fn string(args: &[Expr]) -> SqlType {
@@ -57,9 +60,9 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     strict("concat", &[Any, Any], joined_type, |v, args, ty, cx| {
         let mut out = Vec::new();
         for (value, arg) in v.iter().zip(args) {
-            out.extend(text_of(value, arg, cx)?);
+            append_text(&mut out, value, arg, cx)?;
         }
-        Ok(text_value(&out, ty))
+        long_value(out, ty, cx)
     })
     .at_most(254)
     .sees_null(),
@@ -71,23 +74,30 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             if !std::mem::take(&mut first) {
                 out.extend_from_slice(&between);
             }
-            out.extend(text_of(value, arg, cx)?);
+            append_text(&mut out, value, arg, cx)?;
         }
-        Ok(text_value(&out, ty))
+        long_value(out, ty, cx)
     })
     .at_least(3)
     .at_most(254)
     .sees_null(),
     // Under an _SC collation the two halves of a supplementary character are one.
-    strict("len", &[TextOrBytes], count_type, |v, args, ty, _| {
+    strict("len", &[TextOrBytes], count_type, |v, args, ty, cx| {
         let end = match &v[0] {
             Value::Binary(b) => b.len(),
+            Value::Spooled(s) => spooled_length(s, &args[0].ty, cx)?,
             text => {
-                let units = units(text);
-                let end = units.iter().rposition(|u| *u != 32).map_or(0, |i| i + 1);
-                match args[0].ty.collation.is_supplementary() {
-                    true => char::decode_utf16(units[..end].iter().copied()).count(),
-                    false => end,
+                let end = match text {
+                    Value::VarChar(b) => b.iter().rposition(|b| *b != b' '),
+                    Value::NVarChar(u) => u.iter().rposition(|u| *u != b' ' as u16),
+                    _ => None,
+                };
+                let end = end.map_or(0, |i| i + 1);
+                match (args[0].ty.collation.is_supplementary(), text) {
+                    (true, Value::NVarChar(u)) => {
+                        char::decode_utf16(u[..end].iter().copied()).count()
+                    }
+                    _ => end,
                 }
             }
         };
@@ -96,44 +106,43 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             _ => Value::Int(end as i32),
         })
     }),
-    strict("upper", &[Text], string, |v, _, ty, _| {
-        Ok(map_units(&v[0], ty, |c| one(c.to_uppercase())))
+    strict("upper", &[Text], string, |v, _, ty, cx| {
+        map_units(&v[0], ty, |c| one(c.to_uppercase()), cx)
     }),
-    strict("lower", &[Text], string, |v, _, ty, _| {
-        Ok(map_units(&v[0], ty, |c| one(c.to_lowercase())))
+    strict("lower", &[Text], string, |v, _, ty, cx| {
+        map_units(&v[0], ty, |c| one(c.to_lowercase()), cx)
     }),
-    strict("ltrim", &[Text, Text], string, |v, args, ty, _| {
-        Ok(trimmed(v, args, ty, true, false))
+    strict("ltrim", &[Text, Text], string, |v, args, ty, cx| {
+        trimmed(v, args, ty, (true, false), cx)
     })
     .at_least(1),
-    strict("rtrim", &[Text, Text], string, |v, args, ty, _| {
-        Ok(trimmed(v, args, ty, false, true))
+    strict("rtrim", &[Text, Text], string, |v, args, ty, cx| {
+        trimmed(v, args, ty, (false, true), cx)
     })
     .at_least(1),
-    strict("trim", &[OnlyText, OnlyText], string, |v, args, ty, _| {
-        Ok(trimmed(v, args, ty, true, true))
+    strict("trim", &[OnlyText, OnlyText], string, |v, args, ty, cx| {
+        trimmed(v, args, ty, (true, true), cx)
     })
     .at_least(1),
-    strict("reverse", &[Text], string, |v, _, ty, _| {
-        let mut u = units(&v[0]);
-        u.reverse();
-        Ok(text_value(&u, ty))
+    strict("reverse", &[Text], string, |v, _, ty, cx| {
+        if let (Value::VarChar(b), false) = (&v[0], ty.id.is_nchar()) {
+            return Ok(Value::VarChar(reversed(b, cx)?));
+        }
+        long_value(reversed(&long_units(&v[0], cx)?, cx)?, ty, cx)
     }),
-    strict("left", &[Text, Int], string, |v, _, ty, _| {
-        let u = units(&v[0]);
-        let n = length(&v[1], "left")?.min(u.len());
-        Ok(text_value(&u[..n], ty))
+    strict("left", &[Text, Int], string, |v, args, ty, cx| {
+        let n = length(&v[1], "left")?;
+        part(&v[0], args, |total| 0..n.min(total), ty, cx)
     }),
-    strict("right", &[Text, Int], string, |v, _, ty, _| {
-        let u = units(&v[0]);
-        let n = length(&v[1], "right")?.min(u.len());
-        Ok(text_value(&u[u.len() - n..], ty))
+    strict("right", &[Text, Int], string, |v, args, ty, cx| {
+        let n = length(&v[1], "right")?;
+        part(&v[0], args, |total| total - n.min(total)..total, ty, cx)
     }),
     strict(
         "substring",
         &[OnlyTextOrBytes, Position, Position],
         string,
-        |v, _, ty, _| {
+        |v, args, ty, cx| {
             let (start, len) = (whole(&v[1]).saturating_sub(1), whole(&v[2]));
             if len < 0 {
                 let error = SqlError::new(&messages::INVALID_LENGTH_SUBSTRING, &[]);
@@ -144,13 +153,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
                 let to = start.saturating_add(len).clamp(from, total as i64);
                 from as usize..to as usize
             };
-            Ok(match &v[0] {
-                Value::Binary(b) => Value::Binary(b[cut(b.len())].to_vec()),
-                other => {
-                    let u = units(other);
-                    text_value(&u[cut(u.len())], ty)
-                }
-            })
+            part(&v[0], args, cut, ty, cx)
         },
     ),
     strict("replicate", &[Text, Int], long_string, |v, _, ty, cx| {
@@ -159,8 +162,8 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             return Ok(Value::Null);
         }
         let u = units(&v[0]);
-        let limit = ty.char_capacity().map_or(1 << 30, |n| n.min(1 << 30));
-        let total = |part: usize| (part as u64).saturating_mul(n as u64).min(limit as u64) as usize;
+        let limit = ty.char_capacity().unwrap_or(usize::MAX);
+        let total = |part: usize| part.saturating_mul(n as usize).min(limit);
         Ok(match ty.id.is_nchar() {
             true => Value::NVarChar(repeated(&u, total(u.len()), cx)?),
             false => {
@@ -184,32 +187,33 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         "replace",
         &[Text, Text, Text],
         long_string,
-        |v, args, ty, _| {
+        |v, args, ty, cx| {
             let collation = args[0].ty.collation;
-            let (text, from, to) = (units(&v[0]), units(&v[1]), units(&v[2]));
-            Ok(text_value(&replace(&text, &from, &to, collation), ty))
+            let text = long_units(&v[0], cx)?;
+            let (from, to) = (long_units(&v[1], cx)?, long_units(&v[2], cx)?);
+            long_value(replace(&text, &from, &to, collation, cx)?, ty, cx)
         },
     ),
     strict(
         "stuff",
         &[Text, Position, Position, Text],
         long_string,
-        |v, _, ty, _| {
+        |v, _, ty, cx| {
             // Only what is put in may be NULL: that is nothing.
             if v[..3].iter().any(Value::is_null) {
                 return Ok(Value::Null);
             }
-            let text = units(&v[0]);
+            let text = long_units(&v[0], cx)?;
             let (start, len) = (small(&v[1])?, small(&v[2])?);
             if start < 1 || len < 0 || start as u64 > text.len() as u64 {
                 return Ok(Value::Null);
             }
             let from = start as usize - 1;
             let to = from.saturating_add(len as usize).min(text.len());
-            let mut out = text[..from].to_vec();
-            out.extend(units(&v[3]));
-            out.extend_from_slice(&text[to..]);
-            Ok(text_value(&out, ty))
+            let mut out = long::copied(&text[..from], cx)?;
+            long::append(&mut out, &long_units(&v[3], cx)?, cx)?;
+            long::append(&mut out, &text[to..], cx)?;
+            long_value(out, ty, cx)
         },
     )
     .sees_null(),
@@ -217,30 +221,31 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         "translate",
         &[Text, Text, Text],
         string,
-        |v, args, ty, _| {
+        |v, args, ty, cx| {
             let collation = args[0].ty.collation;
             let (from, to) = (units(&v[1]), units(&v[2]));
             if from.len() != to.len() {
                 return Err(SqlError::new(&messages::TRANSLATE_LENGTHS_DIFFER, &[]));
             }
             let keys = keys(&from, collation);
-            let out: Vec<u16> = units(&v[0])
-                .into_iter()
-                .map(|u| {
-                    let key = collate::unit_key(u, collation);
-                    keys.iter().position(|k| *k == key).map_or(u, |i| to[i])
-                })
-                .collect();
-            Ok(text_value(&out, ty))
+            let translate = |u: &u16| {
+                let key = collate::unit_key(*u, collation);
+                keys.iter().position(|k| *k == key).map_or(*u, |i| to[i])
+            };
+            let out = long::mapped(&long_units(&v[0], cx)?, translate, cx)?;
+            long_value(out, ty, cx)
         },
     ),
-    strict("charindex", &[Text, Text, Int], int, |v, args, _, _| {
-        let collation = args[1].ty.collation;
-        let needle = keys(&units(&v[0]), collation);
-        let text = keys(&units(&v[1]), collation);
+    strict("charindex", &[Text, Text, Int], int, |v, args, _, cx| {
+        let text = long_units(&v[1], cx)?;
+        let mut search = Search::new(&units(&v[0]), text.len(), args[1].ty.collation, cx);
         let from = v.get(2).map_or(1, whole).max(1) as usize - 1;
-        let at = (from..text.len()).find(|i| !needle.is_empty() && text[*i..].starts_with(&needle));
-        Ok(Value::Int(at.map_or(0, |i| i as i32 + 1)))
+        for at in from..text.len() {
+            if search.is_at(&text[at..])? {
+                return Ok(Value::Int(at as i32 + 1));
+            }
+        }
+        Ok(Value::Int(0))
     })
     .at_least(2),
     strict("ascii", &[Text], int, |v, _, _, _| {
@@ -310,7 +315,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     }),
 ];
 
-/// UTF-16 units of a string.
+/// UTF-16 units of a string that is short, or of which little is looked at.
 fn units(v: &Value) -> Vec<u16> {
     match v {
         Value::NVarChar(u) => u.clone(),
@@ -319,32 +324,37 @@ fn units(v: &Value) -> Vec<u16> {
     }
 }
 
-/// Any value as text; NULL is empty.
-fn text_of(v: &Value, arg: &Expr, cx: &crate::cx::Cx<'_>) -> SqlResult<Vec<u16>> {
+/// UTF-16 units of a string that may be long.
+fn long_units(v: &Value, cx: &Cx<'_>) -> SqlResult<Vec<u16>> {
     match v {
-        Value::Null => Ok(Vec::new()),
-        Value::VarChar(b) if arg.ty.collation.is_utf8() => {
-            Ok(String::from_utf8_lossy(b).encode_utf16().collect())
-        }
-        Value::NVarChar(_) | Value::VarChar(_) => Ok(units(v)),
-        other => {
-            let text = duramen_types::convert(
-                other,
-                &arg.ty,
-                &SqlType::nvarchar(4000),
-                None,
-                &cx.convert,
-            )?;
-            Ok(units(&text))
-        }
+        Value::NVarChar(u) => long::copied(u, cx),
+        Value::VarChar(b) => long::mapped(b, |b| cp1252::to_utf16(*b), cx),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Any value as text, behind what is there; NULL is empty.
+fn append_text(out: &mut Vec<u16>, v: &Value, arg: &Expr, cx: &Cx<'_>) -> SqlResult<()> {
+    let to = match v {
+        Value::Null => return Ok(()),
+        Value::NVarChar(u) => return long::append(out, u, cx),
+        Value::VarChar(_) => SqlType::NVARCHAR_MAX,
+        _ => SqlType::nvarchar(4000),
+    };
+    match long::converted(v, &arg.ty, &to, None, cx)? {
+        Value::NVarChar(u) => long::append(out, &u, cx),
+        _ => Ok(()),
     }
 }
 
 /// Elements that a long text is made of between two looks at whether somebody still wants it.
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 1 << 17;
+/// A text so long is looked after from its beginning: many of them may follow each other.
+const LONG: usize = 1 << 16;
 
 /// The first `total` elements of `part` over and over; 701 where there is no memory for them.
 fn repeated<T: Copy>(part: &[T], total: usize, cx: &Cx<'_>) -> SqlResult<Vec<T>> {
+    cx.room_for(total.saturating_mul(size_of::<T>()))?;
     let mut out: Vec<T> = Vec::new();
     if out.try_reserve_exact(total).is_err() {
         return Err(SqlError::new(&messages::OUT_OF_MEMORY, &[&"default"]));
@@ -370,25 +380,131 @@ fn text_value(units: &[u16], ty: &SqlType) -> Value {
     }
 }
 
+/// The same of units that may be many.
+fn long_value(units: Vec<u16>, ty: &SqlType, cx: &Cx<'_>) -> SqlResult<Value> {
+    Ok(match ty.id.is_nchar() {
+        true => Value::NVarChar(units),
+        false => Value::VarChar(long::mapped(&units, |u| cp1252::best_fit(*u), cx)?),
+    })
+}
+
 /// The one character of a case mapping; those that become several stay as they are.
 fn one(mut mapped: impl Iterator<Item = char>) -> Option<char> {
     mapped.next().filter(|_| mapped.next().is_none())
 }
 
-fn map_units(v: &Value, ty: &SqlType, f: impl Fn(char) -> Option<char>) -> Value {
-    let mapped: Vec<u16> = units(v)
-        .into_iter()
-        .map(|u| {
-            let c = char::from_u32(u as u32).and_then(&f);
-            c.and_then(|c| u16::try_from(c as u32).ok()).unwrap_or(u)
-        })
-        .collect();
-    text_value(&mapped, ty)
+fn map_units(
+    v: &Value,
+    ty: &SqlType,
+    f: impl Fn(char) -> Option<char>,
+    cx: &Cx<'_>,
+) -> SqlResult<Value> {
+    let mut mapped = long_units(v, cx)?;
+    let long = mapped.len() > LONG;
+    for some in mapped.chunks_mut(CHUNK) {
+        if long {
+            cx.check_cancelled()?;
+        }
+        for u in some {
+            let c = char::from_u32(*u as u32).and_then(&f);
+            *u = c.and_then(|c| u16::try_from(c as u32).ok()).unwrap_or(*u);
+        }
+    }
+    long_value(mapped, ty, cx)
+}
+
+/// A part of a string, of which `cut` is told the length.
+fn part(
+    v: &Value,
+    args: &[Expr],
+    cut: impl Fn(usize) -> Range<usize>,
+    ty: &SqlType,
+    cx: &Cx<'_>,
+) -> SqlResult<Value> {
+    Ok(match v {
+        Value::Spooled(s) => {
+            let of = &args[0].ty;
+            let size = if of.id.is_nchar() { 2 } else { 1 };
+            let cut = cut(s.len() / size);
+            cx.room_for(cut.len() * size)?;
+            return s.value(cut.start * size, cut.len() * size, of);
+        }
+        Value::Binary(b) => Value::Binary(long::copied(&b[cut(b.len())], cx)?),
+        Value::VarChar(b) if !ty.id.is_nchar() => {
+            Value::VarChar(long::copied(&b[cut(b.len())], cx)?)
+        }
+        Value::VarChar(b) => {
+            let units = long::mapped(&b[cut(b.len())], |b| cp1252::to_utf16(*b), cx)?;
+            long_value(units, ty, cx)?
+        }
+        Value::NVarChar(u) => long_value(long::copied(&u[cut(u.len())], cx)?, ty, cx)?,
+        _ => text_value(&[], ty),
+    })
+}
+
+/// Characters of a value that is not in memory, without blanks at its end.
+fn spooled_length(s: &Spooled, ty: &SqlType, cx: &Cx<'_>) -> SqlResult<usize> {
+    if ty.id.is_binary() {
+        return Ok(s.len());
+    }
+    let wide = ty.id.is_nchar();
+    let size = if wide { 2 } else { 1 };
+    let mut piece = vec![0; LONG * size];
+    let mut end = s.len() - s.len() % size;
+    loop {
+        let from = end.saturating_sub(piece.len());
+        let last = &mut piece[..end - from];
+        s.read(from, last)?;
+        cx.check_cancelled()?;
+        let blank = |c: &[u8]| c[0] == b' ' && c[1..].iter().all(|b| *b == 0);
+        match last.chunks(size).rposition(|c| !blank(c)) {
+            Some(at) => end = from + (at + 1) * size,
+            None if from > 0 => {
+                end = from;
+                continue;
+            }
+            None => return Ok(0),
+        }
+        break;
+    }
+    if !wide || !ty.collation.is_supplementary() {
+        return Ok(end / size);
+    }
+    // Two surrogates that belong together are one character.
+    let (mut pairs, mut high) = (0, false);
+    for from in (0..end).step_by(piece.len()) {
+        cx.check_cancelled()?;
+        let some = piece.len().min(end - from);
+        s.read(from, &mut piece[..some])?;
+        for unit in piece[..some].chunks_exact(2) {
+            let unit = u16::from_le_bytes([unit[0], unit[1]]);
+            pairs += usize::from(high && (0xDC00..0xE000).contains(&unit));
+            high = (0xD800..0xDC00).contains(&unit);
+        }
+    }
+    Ok(end / 2 - pairs)
+}
+
+fn reversed<T: Copy>(elements: &[T], cx: &Cx<'_>) -> SqlResult<Vec<T>> {
+    let mut out = Vec::with_capacity(elements.len());
+    for piece in elements.rchunks(LONG) {
+        if elements.len() > LONG {
+            cx.check_cancelled()?;
+        }
+        out.extend(piece.iter().rev());
+    }
+    Ok(out)
 }
 
 /// Without the characters of the second argument at the ends; without it, without blanks.
-fn trimmed(v: &[Value], args: &[Expr], ty: &SqlType, start: bool, end: bool) -> Value {
-    let u = units(&v[0]);
+fn trimmed(
+    v: &[Value],
+    args: &[Expr],
+    ty: &SqlType,
+    (start, end): (bool, bool),
+    cx: &Cx<'_>,
+) -> SqlResult<Value> {
+    let u = long_units(&v[0], cx)?;
     let collation = args[0].ty.collation;
     let dropped = v.get(1).map(|set| keys(&units(set), collation));
     let keeps = |u: &u16| match &dropped {
@@ -405,7 +521,7 @@ fn trimmed(v: &[Value], args: &[Expr], ty: &SqlType, start: bool, end: bool) -> 
     } else {
         u.len()
     };
-    text_value(&u[from..to], ty)
+    long_value(long::copied(&u[from..to], cx)?, ty, cx)
 }
 
 fn length(v: &Value, function: &str) -> SqlResult<usize> {
@@ -422,15 +538,63 @@ fn keys(units: &[u16], collation: CollationId) -> Vec<Key> {
     units.iter().map(key).collect()
 }
 
-fn replace(text: &[u16], from: &[u16], to: &[u16], collation: CollationId) -> Vec<u16> {
-    if from.is_empty() {
-        return text.to_vec();
+/// What is looked for in a text that may be long.
+struct Search<'c> {
+    needle: Vec<Key>,
+    collation: CollationId,
+    cx: &'c Cx<'c>,
+    /// Characters that are still compared before somebody is asked whether the answer is wanted.
+    left: usize,
+}
+
+impl<'c> Search<'c> {
+    /// Looks for `needle` in a text of so many characters.
+    fn new(needle: &[u16], n: usize, collation: CollationId, cx: &'c Cx<'_>) -> Search<'c> {
+        Search {
+            needle: keys(needle, collation),
+            collation,
+            cx,
+            left: if n > LONG { 0 } else { CHUNK },
+        }
     }
-    let (folded, needle) = (keys(text, collation), keys(from, collation));
+
+    /// Whether the text begins with it; nothing begins with nothing.
+    fn is_at(&mut self, text: &[u16]) -> SqlResult<bool> {
+        let mut same = 0;
+        for (key, unit) in self.needle.iter().zip(text) {
+            if collate::unit_key(*unit, self.collation) != *key {
+                break;
+            }
+            same += 1;
+        }
+        self.did(same + 1)?;
+        Ok(same > 0 && same == self.needle.len())
+    }
+
+    /// So many characters have been looked at, or written.
+    fn did(&mut self, characters: usize) -> SqlResult<()> {
+        if self.left < characters {
+            self.cx.check_cancelled()?;
+            self.left = CHUNK.max(characters);
+        }
+        self.left -= characters;
+        Ok(())
+    }
+}
+
+fn replace(
+    text: &[u16],
+    from: &[u16],
+    to: &[u16],
+    collation: CollationId,
+    cx: &Cx<'_>,
+) -> SqlResult<Vec<u16>> {
+    let mut search = Search::new(from, text.len(), collation, cx);
     let mut out = Vec::with_capacity(text.len());
     let mut i = 0;
     while i < text.len() {
-        if folded[i..].starts_with(&needle) {
+        if search.is_at(&text[i..])? {
+            search.did(to.len())?;
             out.extend_from_slice(to);
             i += from.len();
         } else {
@@ -438,7 +602,7 @@ fn replace(text: &[u16], from: &[u16], to: &[u16], collation: CollationId) -> Ve
             i += 1;
         }
     }
-    out
+    Ok(out)
 }
 
 /// QUOTENAME: NULL for more than 128 characters or a mark that is none.

@@ -9,7 +9,7 @@ use super::estimate::{
     path_pages, row_bytes, seek_share, shares, table_pages, table_rows, together,
 };
 use super::reach::reach_of;
-use super::{like, order};
+use super::{like, order, width};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::host::{AccessPath, ScanHint, TableColumn};
 use crate::plan::{Node, Plan, Seek};
@@ -188,7 +188,8 @@ pub fn path_seek(
     (!seek.equal.is_empty() || seek.lower.is_some() || seek.upper.is_some()).then_some(seek)
 }
 
-/// `column op value` in either order, the value free of the row's columns and of the column's own type.
+/// `column op value` in either order, the value free of the row's columns and of the column's own type, or both integers:
+/// then what comes back holds for all the rows that the condition holds for, and perhaps for more.
 pub fn bound_of(
     e: &Expr,
     column: usize,
@@ -200,10 +201,15 @@ pub fn bound_of(
     };
     let is_column =
         |e: &Expr| matches!(e.kind, Kind::Column { depth: 0, index } if index == column);
-    let (op, value) = if is_column(l) {
-        (*op, r)
+    let is_widened = |e: &Expr| width::widened(e) == Some(column);
+    let (op, value, wide) = if is_column(l) {
+        (*op, r, false)
     } else if is_column(r) {
-        (op.mirrored(), l)
+        (op.mirrored(), l, false)
+    } else if is_widened(l) {
+        (*op, r, true)
+    } else if is_widened(r) {
+        (op.mirrored(), l, true)
     } else {
         return None;
     };
@@ -212,6 +218,10 @@ pub fn bound_of(
     }
     let mut free = true;
     value.visit_columns(&mut |depth, _| free &= depth > 0);
+    if wide {
+        let movable = free && super::columns::is_movable(value) && width::is_integer(&value.ty);
+        return movable.then(|| width::narrowed(op, value, ty)).flatten();
+    }
     let same_type = value.ty.id == ty.id
         || (value.ty.id.is_char() && ty.id.is_char())
         || (value.ty.id.is_nchar() && ty.id.is_nchar());

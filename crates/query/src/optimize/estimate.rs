@@ -238,10 +238,7 @@ pub fn shares(plan: &Plan, parts: &[&Expr]) -> Vec<f64> {
 
 /// The share of rows with one value in a column.
 fn equal_share(plan: &Plan, e: &Expr) -> Option<f64> {
-    let Kind::Column { depth: 0, index } = e.kind else {
-        return None;
-    };
-    let (table, column) = origin(plan, index)?;
+    let (table, column) = origin(plan, super::width::column_of(e)?)?;
     Some(1.0 / distinct_values(table, column).max(1.0))
 }
 

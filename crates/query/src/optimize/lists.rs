@@ -8,38 +8,35 @@ use super::access::{self, Want};
 use super::columns::{is_movable, remap};
 use super::cost;
 use super::estimate::{estimate, row_bytes};
-use super::{filtered, over};
+use super::{filtered, over, width};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::plan::{JoinKind, Node, OutColumn, Plan};
 
 /// Longer lists are asked row by row.
 const MOST: usize = 256;
 
-/// The column and the values of a list.
-fn list_of(e: &Expr) -> Option<(usize, Vec<&Expr>)> {
-    let column = |e: &Expr| match e.kind {
-        Kind::Column { depth: 0, index } => Some(index),
-        _ => None,
-    };
+/// The column of a list, as it is compared, and the values.
+fn list_of(e: &Expr) -> Option<(&Expr, Vec<&Expr>)> {
+    let column = width::column_of;
     match &e.kind {
         Kind::In {
             item,
             list,
             negated: false,
-        } => Some((column(item)?, list.iter().collect())),
+        } => column(item).map(|_| (&**item, list.iter().collect())),
         Kind::Or(parts) => {
-            let mut found = None;
+            let mut found: Option<&Expr> = None;
             let mut values = Vec::new();
             for p in parts {
                 let Kind::Compare(CompareOp::Eq, l, r) = &p.kind else {
                     return None;
                 };
                 let (at, value) = match (column(l), column(r)) {
-                    (Some(at), None) => (at, &**r),
-                    (None, Some(at)) => (at, &**l),
+                    (Some(_), None) => (&**l, &**r),
+                    (None, Some(_)) => (&**r, &**l),
                     _ => return None,
                 };
-                if *found.get_or_insert(at) != at {
+                if **found.get_or_insert(at) != *at {
                     return None;
                 }
                 values.push(value);
@@ -50,7 +47,7 @@ fn list_of(e: &Expr) -> Option<(usize, Vec<&Expr>)> {
     }
 }
 
-/// Whether a value may be sought in a key of this type.
+/// Whether a value may be sought in a key of this type, which is compared as such.
 fn fits(e: &Expr, ty: &SqlType) -> bool {
     let mut free = is_movable(e);
     e.visit_columns(&mut |depth, _| free &= depth > 0);
@@ -66,17 +63,26 @@ pub fn seek_list(scan: &Plan, parts: &[Expr], want: &Want) -> Option<Plan> {
         return None;
     };
     let columns = table.def.columns();
-    let (at, (column, values)) = parts.iter().enumerate().find_map(|(at, e)| {
-        let (column, values) = list_of(e)?;
-        let ty = columns.get(column)?.ty;
+    let (at, (own, values)) = parts.iter().enumerate().find_map(|(at, e)| {
+        let (compared, values) = list_of(e)?;
+        let column = width::column_of(compared)?;
+        let ty = match width::widened(compared) {
+            Some(_) => compared.ty,
+            None => columns.get(column)?.ty,
+        };
         let all = values.len() <= MOST && values.iter().all(|v| fits(v, &ty));
         let keys = table.def.paths();
         let keyed = keys
             .iter()
             .any(|p| p.keys.iter().any(|(c, _)| *c == column));
-        (all && keyed).then_some((at, (column, values)))
+        let own = Expr::column(column, columns[column].ty, columns[column].nullable);
+        let own = match width::widened(compared) {
+            Some(_) => compared.clone(),
+            None => own,
+        };
+        (all && keyed).then_some((at, (own, values)))
     })?;
-    let ty = columns[column].ty;
+    let ty = own.ty;
     // What the list asks, each of its rows does.
     let rest = parts.iter().enumerate().filter(|(i, _)| *i != at);
     let (mut inside, above): (Vec<Expr>, Vec<Expr>) =
@@ -89,15 +95,14 @@ pub fn seek_list(scan: &Plan, parts: &[Expr], want: &Want) -> Option<Plan> {
         ty,
         nullable: true,
     };
-    let own = Expr::column(column, ty, columns[column].nullable);
     let equal = Kind::Compare(CompareOp::Eq, Box::new(own), Box::new(value));
     inside.insert(0, Expr::predicate(equal));
     let way = access::best(scan, &inside, &Want::default())?;
-    let reads_value = way.seek.as_ref().is_some_and(|s| {
-        s.equal
-            .iter()
-            .any(|e| matches!(e.kind, Kind::Column { depth: 1, index: 0 }))
-    });
+    let is_value = |e: &Expr| matches!(e.kind, Kind::Column { depth: 1, index: 0 });
+    let reads_value = way
+        .seek
+        .as_ref()
+        .is_some_and(|s| s.equal.iter().any(|e| e.any(&is_value)));
     if !reads_value {
         return None;
     }

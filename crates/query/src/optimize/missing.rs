@@ -17,6 +17,7 @@ use super::columns::is_movable;
 use super::cost;
 use super::estimate::{column_bytes, estimate, share, table_rows, together};
 use super::like;
+use super::width;
 use crate::children::{each_expr, each_input, each_subquery};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::host::{ScanHint, StoredId, TableSource};
@@ -131,10 +132,7 @@ fn may_be_key(ty: &SqlType) -> bool {
 /// The column that a part asks of, and how.
 fn answer(part: &Expr, source: &TableSource) -> Option<(usize, Answer)> {
     let columns = source.def.columns();
-    let own = |e: &Expr| match e.kind {
-        Kind::Column { depth: 0, index } => Some(index),
-        _ => None,
-    };
+    let own = width::column_of;
     match &part.kind {
         Kind::Compare(op, l, r) => {
             let column = own(l).or_else(|| own(r))?;

@@ -6,11 +6,12 @@
 //!
 //! Invariants
 //! 1. A rewritten plan gives out the same columns at the same places: expressions above it and subqueries beside it stay
-//!    as they are.
+//!    as they are. [assert: optimize/1]
 //! 2. An expression with a subquery, or one whose value changes from look to look, stays over the row it was bound to.
+//!    [assert: optimize/2]
 //! 3. A scan for rows to change gives each row out once: it has one place. It is opened once, or once for each of different
-//!    values of a key.
-//! 4. A condition stays in a filter above the scan that a seek narrows by it.
+//!    values of a key. [test: lists_and_prefixes_are_sought_for_changes_too]
+//! 4. A condition stays in a filter above the scan that a seek narrows by it. [test: a_seek_finds_what_a_scan_finds]
 
 mod access;
 pub(crate) mod columns;
@@ -18,6 +19,7 @@ pub(crate) mod cost;
 pub(crate) mod estimate;
 mod grouping;
 mod joins;
+pub(crate) mod lent;
 pub(crate) mod like;
 mod lists;
 pub(crate) mod merge;
@@ -27,10 +29,13 @@ mod order;
 mod reach;
 mod simplify;
 mod sizes;
+mod wanted;
+pub(crate) mod width;
 
 pub use missing::{MissingIndex, missing_indexes};
 pub use reach::{Between, allowed as allowed_partitions};
 pub use sizes::Sizes;
+pub use wanted::Wanted;
 
 use std::cell::Cell;
 
@@ -75,7 +80,13 @@ impl Hints {
 pub(crate) fn optimize(mut plan: Plan, hints: &Hints) -> Plan {
     let wanted = (0..plan.columns.len()).collect();
     needed::note(&mut plan, &wanted);
-    push(plan, Vec::new(), &Want::default(), hints)
+    let given: Vec<duramen_types::SqlType> = plan.columns.iter().map(|c| c.ty).collect();
+    let made = push(plan, Vec::new(), &Want::default(), hints);
+    debug_assert!(
+        made.columns.iter().map(|c| c.ty).eq(given),
+        "optimize/1: a plan gives out other columns than it was bound with"
+    );
+    made
 }
 
 /// The plan for a query of which only the existence of rows is wanted.
@@ -289,6 +300,10 @@ fn through(exprs: &[Expr], condition: Vec<Expr>) -> (Vec<Expr>, Vec<Expr>) {
                     .get(index)
                     .is_some_and(|x| matches!(x.kind, Kind::Column { .. } | Kind::Const(_)));
         });
+        debug_assert!(
+            !plain || !e.has_subquery(),
+            "optimize/2: a condition with a subquery goes below its row"
+        );
         match plain {
             true => down.push(substituted(e, exprs)),
             false => stay.push(e),

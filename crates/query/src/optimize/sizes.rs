@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::wanted::Wanted;
 use crate::children::{each_expr, each_input};
 use crate::expr::{Expr, Kind};
 use crate::host::Table;
@@ -12,20 +13,31 @@ const SMALL: u64 = 64;
 /// How many times as many rows, or as few, make a plan old.
 const TIMES: u64 = 4;
 
-/// The tables that a plan reads, with their rows at that time.
+/// The tables that a plan reads, with their rows at that time, and the memory that it was expected to want.
 #[derive(Clone, Debug, Default)]
-pub struct Sizes(Vec<(Arc<dyn Table>, u64)>);
+pub struct Sizes {
+    tables: Vec<(Arc<dyn Table>, u64)>,
+    wanted: Wanted,
+}
 
 impl Sizes {
     pub fn of(plan: &Plan) -> Sizes {
         let mut sizes = Sizes::default();
         sizes.add(plan);
+        let rows = sizes.tables.iter().map(|(_, rows)| *rows);
+        sizes.wanted = Wanted::of(plan, rows.fold(0, u64::saturating_add));
         sizes
+    }
+
+    /// The memory that the plan wants.
+    pub fn wanted(&self) -> &Wanted {
+        &self.wanted
     }
 
     fn add(&mut self, plan: &Plan) {
         if let Node::Scan { table, .. } = &plan.node {
-            self.0.push((table.def.clone(), table.def.rows_about()));
+            let rows = table.def.rows_about();
+            self.tables.push((table.def.clone(), rows));
         }
         each_input(&plan.node, &mut |p| self.add(p));
         each_expr(plan, &mut |e| self.add_subqueries(e));
@@ -44,7 +56,7 @@ impl Sizes {
 
     /// Whether one of the tables has become much larger or smaller.
     pub fn have_changed(&self) -> bool {
-        self.0.iter().any(|(table, then)| {
+        self.tables.iter().any(|(table, then)| {
             let (then, now) = (then + SMALL, table.rows_about() + SMALL);
             now > then * TIMES || then > now * TIMES
         })

@@ -4,6 +4,7 @@ mod change;
 mod columns;
 mod errors;
 mod functions;
+mod long;
 mod merge;
 mod ordered;
 mod select;
@@ -54,6 +55,8 @@ fn world() -> Toy {
         tables: vec![dept, emp, log],
         variables: vec![("@n", SqlType::INT, Value::Int(2))],
         workspace: Workspace::new(1 << 20),
+        asked: Default::default(),
+        given_up_at: Default::default(),
     };
     toy.text(
         "insert dept values (1, 'build'), (2, 'sell'), (3, 'idle');

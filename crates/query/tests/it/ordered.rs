@@ -29,6 +29,8 @@ fn world() -> Toy {
         ],
         variables: vec![("@n", SqlType::INT, Value::Int(2))],
         workspace: Workspace::new(1 << 20),
+        asked: Default::default(),
+        given_up_at: Default::default(),
     };
     for i in 0..10 {
         toy.text(&format!("insert t values ({i}, {i}, NULL)"));
@@ -206,4 +208,39 @@ fn lists_and_prefixes_are_sought_for_changes_too() {
         changed,
         seeks("select count(*) from t where k + 0 in (1, 2)").0
     );
+}
+
+/// More runs than are merged at a time.
+#[test]
+fn a_sort_of_many_runs_is_merged_in_passes() {
+    let mut toy = Toy {
+        tables: vec![
+            ToyTable::new("d", vec![column("n", SqlType::INT, false)], &[]),
+            ToyTable::new(
+                "t",
+                vec![
+                    column("id", SqlType::INT, false),
+                    column("k", SqlType::INT, false),
+                ],
+                &[],
+            ),
+        ],
+        variables: vec![],
+        workspace: Workspace::new(1 << 28),
+        asked: Default::default(),
+        given_up_at: Default::default(),
+    };
+    let digits: Vec<String> = (0..42).map(|n| format!("({n})")).collect();
+    toy.text(&format!("insert d values {}", digits.join(", ")));
+    toy.text(
+        "insert t select a.n * 1764 + b.n * 42 + c.n, (a.n * 1764 + b.n * 42 + c.n) * 7919 % 1009
+         from d a cross join d b cross join d c",
+    );
+    toy.tables[1].claimed.store(1_000_000, Ordering::Relaxed);
+    let sql = "select k, id from t order by k";
+    let found = toy.text(sql);
+    toy.workspace = Workspace::with_floor(0, 0);
+    let rows = toy.run(sql).unwrap();
+    assert_eq!(rows.len(), 42 * 42 * 42);
+    assert_eq!(rows.join(" "), found);
 }

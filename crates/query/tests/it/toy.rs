@@ -11,7 +11,7 @@ use duramen_query::host::{
     VirtualTable,
 };
 use duramen_query::spill::Workspace;
-use duramen_query::{Binder, Cx, Expr, Row, ScanLock, dml};
+use duramen_query::{Binder, Cx, Expr, Plan, Row, ScanLock, dml};
 use duramen_tsql::ast::{ObjectName, StatementKind};
 use duramen_tsql::{ParseOptions, parse_batch, parse_expression};
 use duramen_types::{ConvertCtx, SqlType, Value, compare, to_display};
@@ -193,6 +193,10 @@ pub struct Toy {
     pub variables: Vec<(&'static str, SqlType, Value)>,
     /// What operators may keep rows in.
     pub workspace: Arc<Workspace>,
+    /// How often it was asked whether its statement has been given up.
+    pub asked: AtomicU64,
+    /// The time of asking from which on it has; 0 for never.
+    pub given_up_at: AtomicU64,
 }
 
 impl Host for Toy {
@@ -248,11 +252,20 @@ impl Host for Toy {
     }
 
     fn cancelled(&self) -> bool {
-        false
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let at = self.given_up_at.load(Ordering::Relaxed);
+        at > 0 && asked >= at
     }
 
     fn workspace(&self) -> Arc<Workspace> {
         self.workspace.clone()
+    }
+
+    fn keeps_unasked(&self) -> usize {
+        match self.workspace.limit() {
+            0 => 0,
+            _ => duramen_query::host::KEPT_UNASKED,
+        }
     }
 
     fn bind_default(&self, text: &str) -> SqlResult<Expr> {
@@ -274,7 +287,7 @@ impl Toy {
             let changed = match &statement.kind {
                 StatementKind::Select(s) => {
                     let plan = Binder::new(self).select(s)?;
-                    for row in plan.rows(&mut cx)? {
+                    for row in all_rows(&plan, &mut cx)? {
                         for (v, c) in row.iter().zip(&*plan.columns) {
                             assert!(
                                 c.nullable || !v.is_null(),
@@ -329,4 +342,15 @@ pub fn column(name: &str, ty: SqlType, nullable: bool) -> TableColumn {
         default: None,
         generated: Default::default(),
     }
+}
+
+/// What a client gets, which keeps the rows itself.
+pub fn all_rows(plan: &Plan, cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {
+    let mut operator = plan.start(cx)?;
+    let mut rows = Vec::new();
+    while let Some(batch) = operator.next(cx)? {
+        assert!(!batch.is_empty(), "a batch is never empty");
+        rows.extend(batch);
+    }
+    Ok(rows)
 }

@@ -332,6 +332,20 @@ fn prepared_statements_by_handle() {
 }
 
 #[test]
+fn clients_of_before_login7_hear_why_they_are_refused() {
+    let fixture = start();
+    let mut stream = fixture.raw();
+    let login = to_packets(PacketType::OldLogin, &[0; 500], 512, 0, 0);
+    stream.write_all(&login).unwrap();
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said).unwrap();
+    assert_eq!((said[0], said[8]), (0x04, 0xAA));
+    let text = String::from_utf8_lossy(&said);
+    assert!(text.contains("TDS before version 7.1"), "{text}");
+    fixture.server.stop();
+}
+
+#[test]
 fn hostile_beginnings_end_the_connection() {
     let fixture = start();
     let good = to_packets(

@@ -7,7 +7,7 @@ use duramen_tds::client::Client;
 use duramen_tds::packet::PacketType;
 use duramen_tds::rpc::{CallBuilder, ProcId};
 use duramen_tds::token::{DoneKind, Env, Token, status};
-use duramen_types::{SqlType, Value};
+use duramen_types::{DateTime, SqlType, TypeId, Value, to_display};
 
 use crate::faults::{Stack, run};
 
@@ -418,12 +418,12 @@ fn a_reset_is_told_first_and_brings_the_session_home() {
         reply
     };
     let reply = reset(STATUS_RESET);
-    assert_eq!(reply[0], "env Reset");
+    assert_eq!((&*reply[0], &*reply[1]), ("env Reset", "rollback true"));
     assert_eq!(
-        reply[1],
+        reply[2],
         "env Database { new: \"master\", old: \"tempdb\" }"
     );
-    assert_eq!(reply[3], "row master,0,Null");
+    assert_eq!(reply[4], "row master,0,Null");
     let reply = reset(STATUS_RESET_KEEP_TRAN);
     assert_eq!((&*reply[0], &*reply[3]), ("env Reset", "row master,1,Null"));
     stack.close();
@@ -491,5 +491,143 @@ fn packets_are_counted() {
         "{before:?} {after:?}"
     );
     assert!(after[2] >= 1);
+    stack.close();
+}
+
+#[test]
+fn the_end_of_a_connection_is_told_as_a_server_error() {
+    let stack = Stack::over(SimDisk::new(1));
+    let mut client = stack.connect();
+    client
+        .query("RAISERROR('fatal', 20, 1) WITH LOG; SELECT 1")
+        .unwrap();
+    let (mut errors, mut last) = (Vec::new(), 0);
+    while let Some(token) = client.next_event().unwrap() {
+        match token {
+            Token::Error(e) => errors.push((e.number, e.class)),
+            Token::Done(done) => last = done.status,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(errors, [(2745, 16), (50000, 20), (596, 21)]);
+    assert_eq!(last, status::ERROR | status::SERVER_ERROR);
+    assert!(client.query("SELECT 1").is_err() || client.next_event().is_err());
+    stack.close();
+}
+
+#[test]
+fn a_value_that_is_none_of_its_type_is_told_and_the_session_goes_on() {
+    let stack = Stack::over(SimDisk::new(1));
+    let mut client = stack.connect();
+    for (bytes, ty, name) in [
+        (f64::NAN.to_le_bytes().to_vec(), SqlType::FLOAT, "float"),
+        (
+            f64::INFINITY.to_le_bytes().to_vec(),
+            SqlType::FLOAT,
+            "float",
+        ),
+        (
+            f32::NEG_INFINITY.to_le_bytes().to_vec(),
+            SqlType::REAL,
+            "real",
+        ),
+        // A day beyond 9999.
+        (
+            i32::MAX.to_le_bytes().to_vec(),
+            SqlType::DATETIME,
+            "datetime",
+        ),
+    ] {
+        let (good, known) = match ty.id {
+            TypeId::Float => (Value::Float(1.5), 1.5f64.to_le_bytes().to_vec()),
+            TypeId::Real => (Value::Real(1.5), 1.5f32.to_le_bytes().to_vec()),
+            _ => {
+                let days = 0x1234;
+                let at = DateTime { days, ticks: 0 };
+                (Value::DateTime(at), days.to_le_bytes().to_vec())
+            }
+        };
+        let text =
+            |b: CallBuilder, s: &str| b.parameter("", false, &TEXT, &Value::nvarchar(s)).unwrap();
+        let b = CallBuilder::new(client.headers()).procedure(ProcId::ExecuteSql);
+        let b = text(text(b, "SELECT @p"), &format!("@p {name}"));
+        let mut body = b.parameter("@p", false, &ty, &good).unwrap().finish();
+        let at = body.windows(known.len()).rposition(|w| w == known);
+        let at = at.expect("the value");
+        body[at..at + bytes.len()].copy_from_slice(&bytes);
+        client.send(PacketType::Rpc, &body).unwrap();
+        let reply = tokens(&mut client);
+        assert!(reply[0].starts_with("error 8023"), "{name}: {reply:?}");
+        assert_eq!(batch(&mut client, "SELECT 1 AS n")[1], "row 1");
+    }
+    stack.close();
+}
+
+#[test]
+fn outputs_come_as_the_procedure_declares_them() {
+    let stack = Stack::over(SimDisk::new(1));
+    let mut client = stack.connect();
+    run(
+        &mut client,
+        "CREATE PROC outs @d decimal(12, 4) OUTPUT, @b bigint OUTPUT, @s varchar(20) OUTPUT AS \
+         SELECT @d = 1.25, @b = 7, @s = 'abc'",
+    );
+    run(
+        &mut client,
+        "CREATE PROC olds @t text OUTPUT AS SELECT 1 AS n",
+    );
+    let body = CallBuilder::new(client.headers())
+        .named("outs")
+        .parameter("@d", true, &SqlType::decimal(38, 0), &Value::Null)
+        .and_then(|b| b.parameter("@b", true, &SqlType::BIT, &Value::Null))
+        .and_then(|b| b.parameter("@s", true, &SqlType::nvarchar(5), &Value::Null))
+        .unwrap()
+        .finish();
+    client.send(PacketType::Rpc, &body).unwrap();
+    let mut values = Vec::new();
+    while let Some(token) = client.next_event().unwrap() {
+        if let Token::ReturnValue {
+            name, ty, value, ..
+        } = token
+        {
+            values.push(format!("{name} {ty} {}", to_display(&value, &ty)));
+        }
+    }
+    assert_eq!(
+        values,
+        [
+            "@d decimal(12,4) 1.2500",
+            "@b bigint 7",
+            "@s varchar(20) abc"
+        ]
+    );
+    // text has no place among output values: it comes as what has followed it.
+    let reply = call(&mut client, |b| {
+        let b = b.named("olds");
+        b.parameter("@t", true, &SqlType::varchar(10), &Value::varchar("x"))
+            .unwrap()
+    });
+    assert!(reply.last().unwrap().starts_with("doneproc"), "{reply:?}");
+    assert_eq!(batch(&mut client, "SELECT 1 AS n")[1], "row 1");
+    stack.close();
+}
+
+#[test]
+fn print_ends_with_a_done_of_its_own() {
+    let stack = Stack::over(SimDisk::new(1));
+    let mut client = stack.connect();
+    let expected = ["info 0 a", "done FD more", "info 0 b", "done FD"];
+    assert_eq!(batch(&mut client, "PRINT 'a'; PRINT 'b'"), expected);
+    stack.close();
+}
+
+#[test]
+fn a_caught_error_leaves_the_row_count_of_what_follows() {
+    let stack = Stack::over(SimDisk::new(1));
+    let mut client = stack.connect();
+    run(&mut client, "CREATE TABLE t (a int)");
+    let sql = "BEGIN TRY SELECT 100/0 AS x END TRY BEGIN CATCH INSERT t VALUES (77) END CATCH";
+    let expected = ["columns x", "done C1 n=0 more", "done C3 n=1"];
+    assert_eq!(batch(&mut client, sql), expected);
     stack.close();
 }

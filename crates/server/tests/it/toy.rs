@@ -102,6 +102,8 @@ impl Backend for Toy {
             .retain(|(held, _)| *held != connection);
     }
 
+    fn set_work_queue(&self, _length: Box<dyn Fn() -> usize + Send + Sync>) {}
+
     fn set_delivery(&self, deliver: Deliver) {
         self.gate.lock().deliver = Some(deliver);
     }
@@ -275,7 +277,9 @@ impl BackendSession for ToySession {
         true
     }
 
-    fn reset(&mut self, _: bool) {}
+    fn reset(&mut self, _: bool) -> Option<u64> {
+        None
+    }
 
     fn outlet(&self) -> Arc<dyn Outlet> {
         self.outlet.clone()

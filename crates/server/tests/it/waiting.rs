@@ -123,6 +123,8 @@ fn those_who_find_no_worker_wait_in_line_and_are_counted() {
     // Logins are let in; what comes after has to wait, and may be given up.
     let mut late = jam.stack.connect();
     late.query("SELECT 1").unwrap();
+    let in_line = "SELECT CAST(SUM(work_queue_count) AS int) FROM sys.dm_os_schedulers";
+    until(&mut jam.admin, in_line, |n| n > 0);
     thread::sleep(Duration::from_millis(30));
     late.cancel().unwrap();
     let counted =
@@ -164,6 +166,19 @@ fn the_administrator_is_one_and_a_sysadmin() {
     let mut first = at_admin_port(&stack, "sa", PASSWORD).unwrap();
     assert_eq!(run(&mut first, "SELECT 1"), [[Value::Int(1)]]);
     assert_eq!(refused("sa", PASSWORD), 17810);
+    let own = "SELECT s.cpu_time + s.total_elapsed_time, c.num_reads, c.num_writes, s.client_interface_name FROM sys.dm_exec_sessions s JOIN sys.dm_exec_connections c ON c.session_id = s.session_id WHERE s.session_id = @@SPID";
+    let before = run(&mut first, own);
+    let after = run(&mut first, own);
+    for column in [1, 2] {
+        let n = |rows: &[Vec<Value>]| rows[0][column].as_i64().unwrap();
+        assert!(
+            n(&before) > 0 && n(&after) > n(&before),
+            "{before:?} {after:?}"
+        );
+    }
+    assert!(!before[0][3].is_null(), "{before:?}");
+    let dac = "SELECT CAST(SUM(current_tasks_count) AS int) FROM sys.dm_os_schedulers WHERE status = 'VISIBLE ONLINE (DAC)'";
+    assert_eq!(run(&mut first, dac), [[Value::Int(1)]]);
     drop(first);
     let start = time::now();
     while refused("sa", PASSWORD) != 0 {

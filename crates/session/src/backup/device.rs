@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::fold;
-use duramen_os::{DiskFile, IoError, OpenOptions, sparing, time};
+use duramen_os::{DiskFile, IoError, OpenOptions, sparing, thread, time};
 use duramen_storage::backup::{BEGUN, Device, Media, Medium, Stripe, TapeTime, cannot_open};
 
 use crate::databases::Databases;
@@ -100,17 +100,17 @@ pub fn check_media_name(name: &str, medium: &Medium) -> SqlResult<()> {
     Err(SqlError::new(&messages::MEDIA_NAME_DIFFERS, &args))
 }
 
-/// Whether INIT and FORMAT may take what is there: nothing, or what begins as a medium, ours or SQL Server's.
+/// Whether INIT and FORMAT may take what is there: nothing, what begins as a medium, ours or SQL Server's, or what power has
+/// left of one that had just been begun: its length without its bytes.
 fn may_overwrite(file: &dyn DiskFile, length: u64) -> Result<bool, IoError> {
-    let mut head = [0; 8];
     if length == 0 {
         return Ok(true);
     }
-    if length < head.len() as u64 {
-        return Ok(false);
-    }
-    file.read_at(&mut head, 0)?;
-    Ok(head.starts_with(b"TAPE") || head == *b"MSSQLBAK")
+    let mut head = [0; BEGUN.len()];
+    let there = length.min(head.len() as u64) as usize;
+    file.read_at(&mut head[..there], 0)?;
+    let lost = length <= head.len() as u64 && head.iter().all(|b| *b == 0);
+    Ok(lost || head.starts_with(b"TAPE") || head == *b"MSSQLBAK")
 }
 
 /// Where a new set goes.
@@ -234,8 +234,13 @@ impl Databases {
         };
         let fail = |e: IoError| cannot_open(&e, &place.device.shown);
         place.cut = true;
-        file.set_len(place.stored).map_err(fail)?;
+        match file.shrink_while(place.stored, &|| !thread::is_given_up()) {
+            Err(IoError::GivenUp) => return Err(SqlError::given_up()),
+            shrunk => shrunk.map_err(fail)?,
+        }
         if place.stored == 0 {
+            // Else power could leave the old length with neither the old bytes nor these.
+            file.sync().map_err(fail)?;
             file.write_durable_at(&BEGUN, 0).map_err(fail)?;
         }
         // The name comes first: once the set is durable, the database says that it has it, and lets go of its log.
@@ -344,9 +349,14 @@ impl Databases {
 
     /// After a failure: the device is as it was, as far as that is possible.
     pub(crate) fn give_up_set(&self, place: &Place) {
+        let _undoing = thread::undoing();
         let disk = &self.engine.env.disk;
         let cleaned = match (&place.path, &place.file) {
-            (Some(path), _) if place.fresh => disk.remove(path),
+            (Some(path), file) if place.fresh => {
+                // Its space goes here, not when the last who has it open lets go.
+                let emptied = file.as_ref().map_or(Ok(()), |file| file.set_len(0));
+                disk.remove(path).and(emptied)
+            }
             (_, Some(file)) if place.cut => file.set_len(place.stored),
             _ => Ok(()),
         };

@@ -12,6 +12,7 @@ mod restore;
 pub mod show;
 mod standby;
 mod stop;
+mod swap;
 mod take;
 mod tolerated;
 mod verify;

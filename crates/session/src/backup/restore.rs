@@ -5,8 +5,8 @@
 //!   and it is checked while they are laid. What turns out to be damaged leaves nothing behind.
 //! * A full backup goes to new files: where they shall be, or beside files that are there. master lists them as being
 //!   made, so that a start that finds them deletes them. With RECOVERY they are opened and recovered there. Only then
-//!   master's list says, at once, that they are the database, and names files that have to take the places of others;
-//!   a start goes on with that. Until then the database that is replaced is as it was.
+//!   master's list says, at once, that they are the database, and that files have to take the places of others (`swap`).
+//!   Until then the database that is replaced is as it was.
 //! * Log and differential backups are added to the files of a database that is RESTORING (`duramen_storage::backup`).
 
 use std::path::Path;
@@ -23,15 +23,13 @@ use duramen_storage::backup::{
 use duramen_storage::{Database, OpenDatabase};
 
 use super::stop::stop_point;
+use super::swap::BESIDE;
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
 use crate::databases::{Databases, NewFile, option};
 use crate::history::{self, Restored, Told};
 use crate::suspect_pages;
 use crate::unavailable::{DatabaseState, Unavailable};
-
-/// Files that wait to take the place of others.
-const BESIDE: &str = "~restoring";
 
 impl Admin<'_> {
     /// RESTORE DATABASE and RESTORE LOG. Whatever goes wrong is followed by 3013.
@@ -107,7 +105,8 @@ impl Admin<'_> {
         // A full backup goes to new files, and is found to be damaged on its way there.
         let of_part = !stmt.pages.is_empty() || !stmt.files.is_empty();
         if set.header.kind != SetKind::Database || of_part {
-            medium.verify(&set, transfer)?;
+            let memory = self.instance().databases.engine.memory.clone();
+            medium.verify(&set, transfer, &memory)?;
         }
         let stop = stop_point(&stmt.options)?;
         if !log && let Some(point) = &stop {
@@ -311,6 +310,7 @@ impl Admin<'_> {
             restricted.header.options |= option::RESTRICTED_USER;
         }
         let set = &restricted;
+        databases.go_on_with_swap(&stmt.database)?;
         let replaced = self.may_be_replaced(stmt, &set.header)?;
         let result = {
             let files = self.files_of(stmt, &set.header, replaced.as_ref());
@@ -607,12 +607,12 @@ impl Databases {
             files: files.to_vec(),
         };
         let mut beside = false;
+        // Of a restore that did not come to its end: nothing but this one's files may wait there.
+        self.delete_beside(&laid);
         for f in &mut laid.files {
             if disk.exists(&self.resolve(&f.path)) {
                 f.path.push_str(BESIDE);
                 beside = true;
-                // Of a restore that did not come to its end.
-                self.delete_file(&f.path);
             }
         }
         let master = self.master()?;
@@ -632,38 +632,7 @@ impl Databases {
         };
         entry.options |= if no_recovery { option::RESTORING } else { 0 };
         entry.options |= if beside { option::SWAPPING } else { 0 };
-        if let Some(old) = replaced {
-            if let Some(open) = self.get(old.id) {
-                self.close(&open);
-                open.db.detach();
-            }
-            self.unavailable.write().remove(&old.id);
-            // One that stays is not of the new database.
-            let _ = self.engine.forget_page_restore(&self.restore_files(old));
-        }
-        self.in_master(&master.catalog, |r, tx| {
-            r.remove(tx, laid.id)?;
-            r.replace(tx, &entry)
-        })?;
-        if let Some(old) = replaced {
-            let kept = |f: &&FileEntry| !entry.files.iter().any(|n| n.path == f.path);
-            old.files
-                .iter()
-                .filter(kept)
-                .for_each(|f| self.delete_file(&f.path));
-        }
-        if beside {
-            self.swap_files(&entry)?;
-            entry.options &= !option::SWAPPING;
-            self.in_master(&master.catalog, |r, tx| r.replace(tx, &entry))?;
-        }
-        match no_recovery {
-            true => {
-                self.set_restoring(entry);
-                Ok(())
-            }
-            false => self.open_again(entry),
-        }
+        self.replace_by_restored(&laid, entry, replaced)
     }
 
     fn lay_and_recover(
@@ -702,24 +671,6 @@ impl Databases {
         duramen_observe::forget_db(laid.id);
         closed?;
         self.engine.forget_restore(&files)
-    }
-
-    /// Files that wait beside take their places; done before, or begun before, it goes on.
-    pub(crate) fn swap_files(&self, entry: &DatabaseEntry) -> SqlResult<()> {
-        let disk = &self.engine.env.disk;
-        for f in &entry.files {
-            let path = self.resolve(&f.path);
-            let beside = self.resolve(&format!("{}{BESIDE}", f.path));
-            if disk.exists(&beside) {
-                disk.rename(&beside, &path)
-                    .and_then(|()| match path.parent() {
-                        Some(dir) => disk.sync_dir(dir),
-                        None => Ok(()),
-                    })
-                    .map_err(|e| crate::databases::os_error(&e, &path))?;
-            }
-        }
-        Ok(())
     }
 
     /// RECOVERY of a database that is RESTORING, for few only when it says RESTRICTED_USER.

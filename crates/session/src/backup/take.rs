@@ -100,7 +100,10 @@ impl Admin<'_> {
             (None, Some(gone)) if log && gone.state == DatabaseState::Restoring => {
                 return self.back_up_closed(&gone, stmt);
             }
-            (None, Some(gone)) if log && may_continue(stmt) && gone.is_broken() => {
+            // The log in its place is another database's while files of a restore wait beside.
+            (None, Some(gone))
+                if log && may_continue(stmt) && gone.is_broken() && !gone.is_swapping() =>
+            {
                 return self.back_up_broken(&gone, stmt);
             }
             (None, Some(gone)) => return Err(gone.refusal()),
@@ -110,6 +113,9 @@ impl Admin<'_> {
                 return Err(error.with_state(11));
             }
         };
+        if db.is_in_emergency() {
+            return Err(SqlError::new(&messages::BACKUP_IN_EMERGENCY, &[]));
+        }
         if db.is_standby() {
             let name = &db.db.name;
             return Err(SqlError::new(&messages::BACKUP_OF_STANDBY, &[name]));

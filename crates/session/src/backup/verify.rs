@@ -38,7 +38,8 @@ impl Admin<'_> {
             return Err(SqlError::new(&messages::NO_BACKUP_CHECKSUMS, &[]));
         }
         named_in_set(stmt, &set.header)?;
-        medium.verify(&set, stmt.options.transfer()?)?;
+        let memory = self.instance().databases.engine.memory.clone();
+        medium.verify(&set, stmt.options.transfer()?, &memory)?;
         self.tell_percents(stmt);
         if stmt.options.has("LOADHISTORY") {
             let told = Told {

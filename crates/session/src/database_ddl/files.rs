@@ -37,10 +37,7 @@ impl Admin<'_> {
             2 => self.check_tempdb(action)?,
             _ => {}
         }
-        if db.is_read_only() {
-            let name = &db.db.name;
-            return Err(SqlError::new(&messages::DATABASE_READ_ONLY, &[name]));
-        }
+        db.check_writable()?;
         match action {
             AlterDatabaseAction::AddFiles { files, filegroup } => {
                 for f in files {
@@ -265,6 +262,8 @@ impl Admin<'_> {
             if size <= now {
                 return Err(SqlError::new(&messages::MODIFY_FILE_SMALLER, &[]));
             }
+            // The log's new part is a VLF at least.
+            let size = size.max(now + duramen_wal::MIN_GROWTH);
             let max = (changed.max_size > 0).then(|| changed.max_size as u64 * PAGE);
             if let Some(max) = max.filter(|m| size > *m) {
                 return Err(above(size, max));

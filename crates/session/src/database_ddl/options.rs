@@ -1,9 +1,10 @@
 //! ALTER DATABASE ... SET: what each option does, as data.
 //!
 //! An option takes effect and shows in `sys.databases`, or is refused by its name. Three lists say which:
-//! [`SWITCHES`] are remembered and shown (defaults for connections that set none of their own, which every login does,
-//! and leaves for statistics, which `statistics` asks for); [`FIXED`] names the values that are so anyway; what
-//! has an effect of its own is in [`wish`].
+//! [`SWITCHES`] are remembered and shown: defaults for connections that set none of their own, which every login does as
+//! those of ODBC do, but for NUMERIC_ROUNDABORT, which `Session::follow_database` gives to sessions that have not said it;
+//! and leaves for statistics, which `statistics` asks for. [`FIXED`] names the values that are so anyway; what has an effect
+//! of its own is in [`wish`].
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use duramen_tsql::ast::{NamedOption, OptionValue, Termination};
 
 use super::{Admin, refuse};
 use crate::databases::{OpenDb, durability_of, option};
+use crate::unavailable::DatabaseState;
 use crate::versioning;
 
 /// Name, the bit that is set when it is not as by default, and its default.
@@ -70,7 +72,8 @@ fn all_off(list: &[NamedOption]) -> bool {
 /// What a SET clause asks for.
 struct Wish {
     bits: u64,
-    online: Option<bool>,
+    /// Another state than the one it is in.
+    state: Option<DatabaseState>,
     compatibility: Option<u8>,
     target_recovery: Option<u32>,
 }
@@ -104,14 +107,18 @@ impl Wish {
             ("RESTRICTED_USER", "") => replace(access, option::RESTRICTED_USER),
             ("MULTI_USER", "") => replace(access, 0),
             ("ONLINE", "") => {
-                self.online = Some(true);
+                self.state = Some(DatabaseState::Online);
                 self.bits
             }
             ("OFFLINE", "") => {
-                self.online = Some(false);
+                self.state = Some(DatabaseState::Offline);
                 self.bits
             }
-            // Kept and shown, as in databases that are restored: the language and the plans are those of 160.
+            ("EMERGENCY", "") => {
+                self.state = Some(DatabaseState::Emergency);
+                self.bits
+            }
+            // What it changes: see `compatibility`.
             ("COMPATIBILITY_LEVEL", level) => {
                 let level = level.parse().ok().filter(|l| LEVELS.contains(l));
                 let levels = LEVELS.each_ref().map(|l| l as &dyn std::fmt::Display);
@@ -123,6 +130,8 @@ impl Wish {
                 self.target_recovery = Some(seconds.parse().map_err(|_| not_here())?);
                 self.bits
             }
+            // There are no cursors that a commit would close.
+            ("CURSOR_CLOSE_ON_COMMIT", "ON") => return Err(not_here()),
             (name, "ON" | "OFF") if SWITCHES.iter().any(|s| s.0 == name) => {
                 let Some((_, bit, default)) = SWITCHES.iter().find(|s| s.0 == name) else {
                     return Err(not_here());
@@ -149,14 +158,23 @@ impl Admin<'_> {
         let databases = &self.instance().databases;
         let mut wish = Wish {
             bits: 0,
-            online: None,
+            state: None,
             compatibility: None,
             target_recovery: None,
         };
         let Some(db) = databases.find(name) else {
             options.iter().try_for_each(|o| wish.add(o))?;
-            return match (wish.online, databases.find_unavailable(name)) {
-                (Some(true), Some(gone)) => databases.bring_online(&gone),
+            return match (wish.state, databases.find_unavailable(name)) {
+                (_, Some(gone)) if gone.state == DatabaseState::Restoring => {
+                    let args: [&dyn std::fmt::Display; 2] = [&"ALTER DATABASE", &"Restoring"];
+                    Err(SqlError::new(&messages::NOT_IN_THIS_STATE, &args))
+                }
+                (Some(DatabaseState::Online), Some(gone)) => databases.bring_online(&gone),
+                (Some(DatabaseState::Emergency), Some(gone)) if gone.is_broken() => {
+                    databases.open_broken(&gone)?;
+                    self.log_options(name, options);
+                    Ok(())
+                }
                 (_, Some(gone)) => Err(gone.refusal()),
                 (_, None) => Err(SqlError::new(&messages::ALTER_DATABASE_NO_ACCESS, &[&name])),
             };
@@ -165,14 +183,25 @@ impl Admin<'_> {
         wish.bits = before;
         options.iter().try_for_each(|o| wish.add(o))?;
         self.check_system(&db, &wish)?;
-        let offline = wish.online == Some(false);
+        let leaves = match (wish.state, db.is_in_emergency()) {
+            (Some(DatabaseState::Online), false) | (Some(DatabaseState::Emergency), true) => None,
+            (state, _) => state,
+        };
+        if wish.state.is_some() && options.len() > 1 {
+            let what = "ALTER DATABASE SET of a state with other options";
+            return Err(refuse(what));
+        }
+        if wish.state.is_none() {
+            // Anything else waits until it has been recovered.
+            db.check_not_in_emergency()?;
+        }
         let single = option::SINGLE_USER;
         if before & single != 0 {
             // Whoever sits there keeps its state; the session itself may.
             let free = self.session.try_alone(&db, Some(std::time::Duration::ZERO));
             let name = &db.db.name;
             free.map_err(|_| SqlError::new(&messages::SINGLE_USER_CONNECTED, &[name]))?;
-        } else if offline || self.alone_for(before, &wish) {
+        } else if leaves.is_some() || self.alone_for(before, &wish) {
             if self.session.be_alone(&db, termination)? {
                 self.say_rolled_back();
             }
@@ -183,9 +212,10 @@ impl Admin<'_> {
         {
             self.say_rolled_back();
         }
-        let result = match offline {
-            true => self.take_offline(&db),
-            false => self.write_switched(&db, before, &wish, (options, termination)),
+        let result = match leaves {
+            Some(state) => self.change_state(&db, state),
+            None if db.is_in_emergency() => Ok(()),
+            None => self.write_switched(&db, before, &wish, (options, termination)),
         };
         self.session.among_others();
         if result.is_ok() {
@@ -221,7 +251,8 @@ impl Admin<'_> {
     fn check_system(&self, db: &OpenDb, wish: &Wish) -> SqlResult<()> {
         let refused = match () {
             () if db.db.id.0 > 4 => return Ok(()),
-            () if wish.online.is_some() => "OFFLINE",
+            () if wish.state == Some(DatabaseState::Emergency) => "EMERGENCY",
+            () if wish.state.is_some() => "OFFLINE",
             () if wish.bits & option::READ_ONLY != 0 => "READ_ONLY",
             () if wish.bits & option::SINGLE_USER != 0 => "SINGLE_USER",
             () if wish.bits & option::RESTRICTED_USER != 0 => "RESTRICTED_USER",
@@ -283,9 +314,14 @@ impl Admin<'_> {
         Ok(())
     }
 
-    /// Closes the database; a session that is in it goes to master.
-    fn take_offline(&mut self, db: &Arc<OpenDb>) -> SqlResult<()> {
-        self.instance().databases.take_offline(db)?;
+    /// Closes the database, and opens it again unless it goes offline: then a session that is in it goes to master.
+    fn change_state(&mut self, db: &Arc<OpenDb>, state: DatabaseState) -> SqlResult<()> {
+        let databases = &self.instance().databases;
+        match state {
+            DatabaseState::Emergency => return databases.enter_emergency(db),
+            DatabaseState::Online => return databases.leave_emergency(db),
+            _ => databases.take_offline(db)?,
+        }
         if self.session.database.eq_ignore_ascii_case(&db.db.name) {
             self.session.leave_seat(db.db.id);
             self.session.database = "master".into();

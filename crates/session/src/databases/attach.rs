@@ -38,7 +38,8 @@ const LEFT_BEHIND: u64 = option::CREATING
     | option::RESTRICTED_USER
     | option::RESTORING
     | option::SWAPPING
-    | option::STANDBY;
+    | option::STANDBY
+    | option::EMERGENCY;
 
 /// A file that was named or found, with its header.
 struct Found {
@@ -58,6 +59,9 @@ impl Found {
 impl Databases {
     /// sp_detach_db. Nobody may be in it.
     pub fn detach(&self, db: &Arc<OpenDb>) -> SqlResult<()> {
+        if db.is_in_emergency() {
+            return Err(SqlError::new(&messages::CANNOT_DETACH_SUSPECT, &[]));
+        }
         let _one = self.admin.lock();
         db.catalog.flush_identities()?;
         let entry = db.entry.read().clone();

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileKind, fold};
-use duramen_os::IoError;
+use duramen_os::{IoError, thread};
 use duramen_storage::{Database, FileGrowth, FilegroupChange};
 use duramen_types::CollationId;
 
@@ -155,10 +155,15 @@ impl Databases {
     }
 
     pub(crate) fn delete_file(&self, shown: &str) {
+        // Of what has been given up, or of what was to go: then nobody can give that up any more.
+        let _undoing = thread::is_given_up().then(thread::undoing);
         let path = self.resolve(shown);
         let disk = &self.engine.env.disk;
         let gone = match disk.remove(&path) {
-            Ok(()) => path.parent().map_or(Ok(()), |dir| disk.sync_dir(dir)),
+            // Whoever was here before may not have made it durable; and soon no list has the file any more.
+            Ok(()) | Err(IoError::NotFound) => {
+                path.parent().map_or(Ok(()), |dir| disk.sync_dir(dir))
+            }
             Err(e) => Err(e),
         };
         match gone {
@@ -231,6 +236,13 @@ impl Databases {
 
     /// SET OFFLINE. Nobody may be in it.
     pub fn take_offline(&self, db: &OpenDb) -> SqlResult<()> {
+        if db.is_in_emergency() {
+            let mut entry = self.close_emergency(db)?;
+            entry.options |= option::OFFLINE;
+            self.write_row(&entry)?;
+            self.set_offline(entry);
+            return Ok(());
+        }
         db.catalog.flush_identities()?;
         self.write_entry(db, |e| e.options |= option::OFFLINE)?;
         let result = db.db.close();
@@ -246,13 +258,20 @@ impl Databases {
             return Err(gone.refusal());
         }
         let mut entry = gone.entry.clone();
-        entry.options &= !option::OFFLINE;
-        {
+        entry.options &= !(option::OFFLINE | option::EMERGENCY);
+        if gone.is_swapping() {
             let _one = self.admin.lock();
-            let master = self.master()?;
-            self.in_master(&master.catalog, |r, tx| r.replace(tx, &entry))?;
+            return self.end_swap(entry);
         }
+        self.write_row(&entry)?;
         self.open_again(entry)
+    }
+
+    /// The row of a database that is not open.
+    pub(super) fn write_row(&self, entry: &DatabaseEntry) -> SqlResult<()> {
+        let _one = self.admin.lock();
+        let master = self.master()?;
+        self.in_master(&master.catalog, |r, tx| r.replace(tx, entry))
     }
 
     /// The collation of columns that name none.

@@ -19,7 +19,7 @@ use duramen_types::{SqlType, Value};
 use super::{Arg, Call, Columns, Report, incorrect, not_supported};
 use crate::activity::Check;
 use crate::databases::OpenDb;
-use crate::{metadata, suspect_pages};
+use crate::suspect_pages;
 
 /// Besides NO_INFOMSGS.
 pub const OPTIONS: &[&str] = &[
@@ -150,7 +150,7 @@ pub fn table(call: &Call<'_>) -> SqlResult<Report> {
     let missing = |what: &dyn Display| SqlError::new(&messages::DBCC_OBJECT_NOT_FOUND, &[what]);
     let (db, table) = match call.args.first() {
         Some(Arg::Text(name)) => {
-            let found = metadata::stored_table(call.session, name)?;
+            let found = call.stored_table(name)?;
             found.ok_or_else(|| missing(name))?
         }
         Some(Arg::Number(id)) => {

@@ -12,6 +12,7 @@ use super::{Arg, Call, Report, incorrect};
 use crate::databases::OpenDb;
 use crate::ddl::Ddl;
 use crate::metadata;
+use crate::session::Session;
 
 /// CHECKIDENT(table [, NORESEED | RESEED [, value]]). Without NORESEED and a value, an identity that is behind the
 /// greatest value of its column is brought up to it. After RESEED with a value the next row gets the value after it, or
@@ -35,16 +36,21 @@ pub fn check(call: &Call<'_>) -> SqlResult<Report> {
         (Some("NORESEED"), None) => false,
         _ => return Err(incorrect()),
     };
-    let found = metadata::stored_table(call.session, name)?;
+    let session = call.session;
+    // Whoever held the table's lock may have changed it: then it is looked for again.
+    session.settled(|| attempt(session, name, reseed, value))
+}
+
+fn attempt(session: &Session, name: &str, reseed: bool, value: Option<i64>) -> SqlResult<Report> {
+    let found = metadata::stored_table(session, name)?;
     let (db, table) =
-        found.ok_or_else(|| SqlError::new(&messages::DBCC_OBJECT_NOT_FOUND, &[name]))?;
+        found.ok_or_else(|| SqlError::new(&messages::DBCC_OBJECT_NOT_FOUND, &[&name]))?;
     let Some(column) = table.identity_column() else {
         return Err(SqlError::new(&messages::NO_IDENTITY_COLUMN, &[&table.name]));
     };
-    if reseed && db.is_read_only() {
-        return Err(SqlError::new(&messages::DATABASE_READ_ONLY, &[&db.db.name]));
+    if reseed {
+        db.check_writable()?;
     }
-    let session = call.session;
     let open = session.transaction.clone();
     let tx = open
         .clone()
@@ -122,7 +128,7 @@ fn greatest(
         let rowset = db.db.rowset(part);
         let mut cursor = rowset.scan(tx, ScanSpec::all(LockHint::None))?;
         while let Some((_, row)) = cursor.next(tx)? {
-            let n = row.get(column).and_then(|v| v.as_i64());
+            let n = row.get(column).and_then(|v| v.as_whole());
             most = match (most, n) {
                 (Some(m), Some(n)) if increment < 0 => Some(m.min(n)),
                 (Some(m), Some(n)) => Some(m.max(n)),

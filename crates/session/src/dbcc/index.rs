@@ -6,8 +6,7 @@ use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::{Arg, Call, Columns, Report, incorrect};
-use crate::metadata;
-use crate::views::rowsets::{self, Found};
+use crate::views::rowsets::{self, Found, units};
 
 const IND: Columns = &[
     ("PageFID", T::TINYINT, true),
@@ -37,7 +36,7 @@ pub fn pages(call: &Call<'_>) -> SqlResult<Report> {
             let between = if name.contains('.') { "." } else { ".." };
             let quoted = db.db.name.replace(']', "]]");
             let whole = format!("[{quoted}]{between}{name}");
-            let found = metadata::stored_table(call.session, &whole)?;
+            let found = call.stored_table(&whole)?;
             let missing = || SqlError::new(&messages::DBCC_OBJECT_NOT_FOUND, &[name]);
             i64::from(found.ok_or_else(missing)?.1.id.0)
         }
@@ -78,8 +77,12 @@ fn of_rowset(found: &Found<'_>, maps_alone: bool, rows: &mut Vec<Row>) -> SqlRes
     let db = &found.db.db;
     let file = |p: PageId| Value::TinyInt(p.file as u8);
     let number = |p: PageId| Value::Int(p.page as i32);
-    let units = std::iter::once((found.def.au, "In-row data"));
-    for (unit, kind) in units.chain(found.def.lob_au.map(|au| (au, "LOB data"))) {
+    for (unit, kind) in units(found.def) {
+        let kind = match kind {
+            1 => "In-row data",
+            2 => "LOB data",
+            _ => "Row-overflow data",
+        };
         for page in db.allocated_pages(unit)? {
             if !page.in_use() || maps_alone && page.iam.is_some() {
                 continue;

@@ -8,7 +8,6 @@ use duramen_catalog::TableDef;
 use duramen_types::{SqlType as T, Value};
 
 use super::{Arg, Call, Report, Set, incorrect, not_supported};
-use crate::metadata;
 use crate::statistics::{self, Made};
 
 /// The column that a name means, and the name of its statistics: an index, statistics that were created or made
@@ -32,7 +31,7 @@ pub fn show(call: &Call<'_>) -> SqlResult<Report> {
     if call.option("STATS_STREAM") {
         return Err(not_supported("DBCC SHOW_STATISTICS WITH STATS_STREAM"));
     }
-    let found = metadata::stored_table(call.session, table_name)?;
+    let found = call.stored_table(table_name)?;
     let (db, table) =
         found.ok_or_else(|| SqlError::new(&messages::DBCC_OBJECT_NOT_FOUND, &[table_name]))?;
     let missing = || SqlError::new(&messages::STATISTICS_NOT_FOUND, &[name]);

@@ -181,7 +181,7 @@ impl Ddl<'_> {
         let mut next = |_: &[Value]| {
             let n = match last {
                 None => identity.seed,
-                Some(n) => identity.increment + n,
+                Some(n) => identity.increment.saturating_add(n),
             };
             last = Some(n);
             number(n, &new.ty)
@@ -266,7 +266,9 @@ impl Ddl<'_> {
                 )
             }
             ast::ConstraintKind::Default { spec, column } => {
-                let Some(at) = table.column(column) else {
+                let found = table.column(column);
+                let given = |at: &usize| table.columns[*at].computed.is_none();
+                let Some(at) = found.filter(given) else {
                     let args: [&dyn std::fmt::Display; 2] = [column, &table.name];
                     let error = SqlError::new(&messages::DEFAULT_COLUMN_INVALID, &args);
                     return Err(error.at_line(line));
@@ -513,7 +515,7 @@ impl Ddl<'_> {
             check_indexes(table, at).map_err(accessed)?;
         }
         let identity = column.identity.is_some();
-        if identity && (nullable || !ty.id.is_integer() || ty.id == TypeId::Bit) {
+        if identity && (nullable || !super::may_count(&ty)) {
             let args: [&dyn std::fmt::Display; 2] = [&name, &"IDENTITY"];
             return Err(SqlError::new(&messages::CANNOT_ALTER_COLUMN, &args));
         }
@@ -631,12 +633,7 @@ fn number(n: i64, ty: &SqlType) -> SqlResult<Value> {
             &[&"IDENTITY", &ty.id.name()],
         )
     };
-    Ok(match ty.id {
-        TypeId::TinyInt => Value::TinyInt(u8::try_from(n).map_err(|_| overflow())?),
-        TypeId::SmallInt => Value::SmallInt(i16::try_from(n).map_err(|_| overflow())?),
-        TypeId::Int => Value::Int(i32::try_from(n).map_err(|_| overflow())?),
-        _ => Value::BigInt(n),
-    })
+    Value::whole(n, ty).ok_or_else(overflow)
 }
 
 fn depends(kind: &str, name: &str, column: &str) -> SqlError {

@@ -2,24 +2,27 @@
 //!
 //! | option | meaning |
 //! |---|---|
-//! | FILLFACTOR, PAD_INDEX | kept and shown in `sys.indexes`; pages are filled as rows come |
+//! | FILLFACTOR | leaves are filled so far when an index is made or rebuilt; later rows come where they belong |
+//! | PAD_INDEX | kept and shown in `sys.indexes`; pages above the leaves are filled as entries come |
 //! | IGNORE_DUP_KEY | rows of an INSERT that would break the key are left out (3604) |
 //! | DROP_EXISTING | the index of that name makes room first (7999 when there is none) |
-//! | SORT_IN_TEMPDB | nothing is sorted elsewhere |
+//! | SORT_IN_TEMPDB | what finds no memory is sorted beside tempdb either way |
 //! | MAXDOP | how many threads read and sort; one writes |
 //! | DATA_COMPRESSION | NONE only |
 //! | STATISTICS_NORECOMPUTE | a change of the table does not make the index's statistics old |
-//! | ONLINE, RESUMABLE, STATISTICS_INCREMENTAL, XML_COMPRESSION | OFF only |
+//! | ONLINE, RESUMABLE, STATISTICS_INCREMENTAL, XML_COMPRESSION, OPTIMIZE_FOR_SEQUENTIAL_KEY | OFF only |
 //! | ALLOW_ROW_LOCKS, ALLOW_PAGE_LOCKS | ON only |
 
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::{IndexDef, IndexOptions, TableDef};
+use duramen_catalog::{IndexDef, IndexOptions, ModuleDef, NewIndex, ObjectKind, TableDef, fold};
 use duramen_query::host::Host;
+use duramen_storage::{LockHint, ScanSpec};
 use duramen_tsql::ast::{self, AlterIndexAction, NamedOption, OptionValue};
 
 use super::{Ddl, refuse};
+use crate::stored::key_length::LongKey;
 
 /// What options say, and whether DROP_EXISTING is among them.
 pub(super) fn options_of(options: &[NamedOption], unique: bool) -> SqlResult<(IndexOptions, bool)> {
@@ -35,10 +38,14 @@ pub(super) fn options_of(options: &[NamedOption], unique: bool) -> SqlResult<(In
             ("PAD_INDEX", Some(on)) => out.padded = on,
             ("IGNORE_DUP_KEY", Some(on)) => out.ignore_dup_key = on,
             ("DROP_EXISTING", Some(on)) => existing = on,
-            ("SORT_IN_TEMPDB" | "OPTIMIZE_FOR_SEQUENTIAL_KEY", Some(_)) | ("MAXDOP", _) => {}
+            ("SORT_IN_TEMPDB", Some(_)) | ("MAXDOP", _) => {}
             ("STATISTICS_NORECOMPUTE", Some(on)) => out.no_recompute = on,
             (
-                "ONLINE" | "RESUMABLE" | "STATISTICS_INCREMENTAL" | "XML_COMPRESSION",
+                "ONLINE"
+                | "RESUMABLE"
+                | "STATISTICS_INCREMENTAL"
+                | "XML_COMPRESSION"
+                | "OPTIMIZE_FOR_SEQUENTIAL_KEY",
                 Some(false),
             ) => {}
             ("ALLOW_ROW_LOCKS" | "ALLOW_PAGE_LOCKS", Some(true)) => {}
@@ -146,6 +153,34 @@ impl Ddl<'_> {
             return Err(refuse("DROP_EXISTING of a constraint's index", stmt.line));
         }
         self.db.catalog.drop_index(self.tx, table, &stmt.name)
+    }
+
+    /// 1945 for an index whose keys may be too long, and 1946 where they are.
+    pub(super) fn keys_fit(&self, table: &TableDef, new: &NewIndex) -> SqlResult<()> {
+        let named = (new.name.as_deref().unwrap_or_default(), new.clustered);
+        let Some(long) = LongKey::of(table, named, &new.keys) else {
+            return Ok(());
+        };
+        self.note(long.warning());
+        for part in table.data_rowsets() {
+            let rowset = self.db.db.rowset(part);
+            let mut cursor = rowset.scan(self.tx, ScanSpec::all(LockHint::None))?;
+            while let Some((_, row)) = cursor.next(self.tx)? {
+                self.tx.check_given_up()?;
+                long.check(&row)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_view(&self, name: &ast::ObjectName) -> SqlResult<bool> {
+        let snapshot = self.db.catalog.snapshot()?;
+        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
+        let mut views = snapshot.modules.values();
+        Ok(schema.is_some_and(|s| {
+            let meant = |m: &ModuleDef| m.schema == s.id && fold(&m.name) == fold(name.name());
+            views.any(|m| m.kind == ObjectKind::VIEW && meant(m))
+        }))
     }
 
     /// `partition`: `PARTITION = n`.

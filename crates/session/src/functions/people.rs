@@ -43,7 +43,7 @@ fn id_of(s: &Session, name: &str) -> Option<i32> {
 pub fn database_principal_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     match args.len() {
         0 => int(own_id(s)),
-        _ => int(args.text(0).and_then(|n| id_of(s, &n))),
+        _ => int(args.name(0).and_then(|n| id_of(s, &n))),
     }
 }
 
@@ -64,7 +64,7 @@ pub fn suser_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     if args.len() == 0 {
         return int(Some(s.who.login));
     }
-    let Some(name) = args.text(0) else {
+    let Some(name) = args.name(0) else {
         return int(None);
     };
     let login = logins(s).and_then(|l| Some(l.login(&name)?.id));
@@ -98,7 +98,7 @@ pub fn suser_sname(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 
 pub fn suser_sid(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let sid = match args.len() {
-        0 => Some(s.who.sid.clone()),
+        0 => Some(s.who.sid.to_vec()),
         _ => args
             .text(0)
             .and_then(|n| Some(logins(s)?.login(&n)?.sid.clone())),
@@ -122,7 +122,7 @@ fn is_in(snapshot: &Snapshot, principal: i32, role: i32) -> i32 {
 pub fn is_member(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let found = || {
         let (_, snapshot) = here(s)?;
-        let role = role(&snapshot, &args.text(0)?)?;
+        let role = role(&snapshot, &args.name(0)?)?;
         Some(is_in(&snapshot, own_id(s)?, role))
     };
     int(found())
@@ -135,8 +135,8 @@ pub fn is_rolemember(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     }
     let found = || {
         let (_, snapshot) = here(s)?;
-        let role = role(&snapshot, &args.text(0)?)?;
-        let principal = snapshot.security.user(&args.text(1)?)?.id;
+        let role = role(&snapshot, &args.name(0)?)?;
+        let principal = snapshot.security.user(&args.name(1)?)?.id;
         Some(is_in(&snapshot, principal, role))
     };
     int(found())
@@ -145,13 +145,13 @@ pub fn is_rolemember(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 /// IS_SRVROLEMEMBER(role [, login]): a sysadmin is in every fixed role of the server.
 pub fn is_srvrolemember(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let found = || {
-        let name = args.text(0)?;
+        let name = args.name(0)?;
         let (role, _) = SERVER_ROLES
             .iter()
             .find(|(_, r)| r.eq_ignore_ascii_case(&name))?;
         let logins = logins(s)?;
         let login = match args.len() {
-            2 => logins.login(&args.text(1)?)?.id,
+            2 => logins.login(&args.name(1)?)?.id,
             _ => s.who.login,
         };
         let roles = logins.server_roles_of(login);
@@ -161,7 +161,7 @@ pub fn is_srvrolemember(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 pub fn has_dbaccess(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    let name = args.text(0).unwrap_or_default();
+    let name = args.name(0).unwrap_or_default();
     let Some(db) = s.instance.databases.find(&name) else {
         return int(s
             .instance
@@ -175,13 +175,13 @@ pub fn has_dbaccess(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 /// what is not there.
 pub fn has_perms_by_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(wanted), false) = (
-        args.text(2),
+        args.name(2),
         args.len() > 1 && args.0[1].is_null() && !args.0[0].is_null(),
     ) else {
         return int(None);
     };
     let class = args.property(1).unwrap_or_default();
-    let name = args.text(0);
+    let name = args.name(0);
     let there = match (class.as_str(), &name) {
         ("database", Some(name)) => s.instance.database_id(name).is_some(),
         ("object", Some(name)) => crate::metadata::object_exists(s, name)?,
@@ -221,7 +221,7 @@ pub fn has_perms_by_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 pub fn login_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let found = || {
         let logins = logins(s)?;
-        let login = logins.login(&args.text(0)?)?.clone();
+        let login = logins.login(&args.name(0)?)?.clone();
         let value = match args.property(1)?.as_str() {
             "passwordhash" if s.who.sysadmin => Value::Binary(login.hash?),
             "passwordhashalgorithm" => Value::Int(i32::from(login.hash.is_some()) * 2),

@@ -100,7 +100,7 @@ pub fn connection_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 
 /// COLLATIONPROPERTY(name, property).
 pub fn collation_property(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    let found = args.text(0).and_then(|n| CollationId::from_name(&n));
+    let found = args.name(0).and_then(|n| CollationId::from_name(&n));
     let (Some(collation), Some(property)) = (found, args.property(1)) else {
         return Ok(Value::Null);
     };
@@ -163,14 +163,15 @@ fn typed(v: &Value) -> (SqlType, Value) {
 
 /// GETANSINULL: 1 when a column without NULL or NOT NULL allows NULL in this session.
 pub fn get_ansi_null(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    let known = args.len() == 0
-        || args
-            .text(0)
-            .is_some_and(|n| s.instance.database_id(&n).is_some());
-    Ok(match known {
-        true => Value::SmallInt(i16::from(s.options.ansi_null_dflt_on)),
-        false => Value::Null,
-    })
+    let named = match args.len() {
+        0 => Some(s.database.to_string()),
+        _ => args.text(0),
+    };
+    let Some(name) = named.filter(|n| s.instance.database_id(n).is_some()) else {
+        return Ok(Value::Null);
+    };
+    let allowed = crate::options::null_by_default(s, &name);
+    Ok(Value::SmallInt(i16::from(allowed)))
 }
 
 /// NEWSEQUENTIALID: 100 ns of the clock in the bytes that order a uniqueidentifier last, a counter in those that order it

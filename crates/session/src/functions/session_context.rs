@@ -6,7 +6,7 @@ use duramen_types::{SqlType, Value};
 use super::Args;
 use crate::session::Session;
 
-/// The values of all keys together may not be larger.
+/// All keys with their values may not be larger.
 const LIMIT_BYTES: usize = 1 << 20;
 
 /// SET CONTEXT_INFO and sp_set_session_context.
@@ -16,6 +16,7 @@ pub struct SessionContext {
     pub(crate) info: Option<Vec<u8>>,
     /// Key, type, value, read only.
     entries: Vec<(String, SqlType, Value, bool)>,
+    bytes: usize,
 }
 
 impl SessionContext {
@@ -31,13 +32,9 @@ impl SessionContext {
         if at.is_some_and(|i| self.entries[i].3) {
             return Err(SqlError::new(&messages::SESSION_CONTEXT_READ_ONLY, &[&key]));
         }
-        let held: usize = self
-            .entries
-            .iter()
-            .filter(|e| e.0 != key)
-            .map(|e| e.2.heap_bytes())
-            .sum();
-        if held + value.heap_bytes() > LIMIT_BYTES {
+        let before = at.map_or(0, |i| bytes_of(&self.entries[i].0, &self.entries[i].2));
+        let held = self.bytes - before + bytes_of(key, &value);
+        if held > LIMIT_BYTES {
             return Err(SqlError::new(&messages::SESSION_CONTEXT_FULL, &[&key]));
         }
         let entry = (key.to_owned(), ty, value, read_only);
@@ -45,8 +42,19 @@ impl SessionContext {
             Some(i) => self.entries[i] = entry,
             None => self.entries.push(entry),
         }
+        self.bytes = held;
         Ok(())
     }
+
+    /// Bytes of all keys and values.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// A key counts, too: there may be any number of them with small values.
+fn bytes_of(key: &str, value: &Value) -> usize {
+    key.len() + value.heap_bytes() + size_of::<(String, SqlType, Value, bool)>()
 }
 
 pub fn context_info(s: &Session, _: &Args<'_>) -> SqlResult<Value> {

@@ -49,7 +49,7 @@ const NEVER: &[&str] = &[
 ];
 
 /// What no database here ever is, by the words of DATABASEPROPERTY alone.
-const NEVER_ONCE: &[&str] = &["isdetached", "isemergencymode", "isshutdown"];
+const NEVER_ONCE: &[&str] = &["isdetached", "isshutdown"];
 
 /// A property that is an option or never so.
 fn flag(word: &str, options: u64) -> Option<bool> {
@@ -64,7 +64,7 @@ fn flag(word: &str, options: u64) -> Option<bool> {
 }
 
 pub(super) fn property_ex(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    let (Some(name), Some(word)) = (args.text(0), args.property(1)) else {
+    let (Some(name), Some(word)) = (args.name(0), args.property(1)) else {
         return Ok(Value::Null);
     };
     let all = s.instance.databases.listed();
@@ -93,6 +93,7 @@ pub(super) fn property_ex(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
             DatabaseState::Offline => "OFFLINE",
             DatabaseState::Restoring => "RESTORING",
             DatabaseState::Recovering => "RECOVERING",
+            DatabaseState::Emergency => "EMERGENCY",
             // The property knows no RECOVERY_PENDING.
             _ => "SUSPECT",
         }),
@@ -115,7 +116,7 @@ pub(super) fn property_ex(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 pub(super) fn property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    let (Some(name), Some(word)) = (args.text(0), args.property(1)) else {
+    let (Some(name), Some(word)) = (args.name(0), args.property(1)) else {
         return Ok(Value::Null);
     };
     let all = s.instance.databases.listed();
@@ -138,7 +139,9 @@ pub(super) fn property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
                 | DatabaseState::Offline
                 | DatabaseState::Restoring
                 | DatabaseState::Recovering
+                | DatabaseState::Emergency
         ),
+        "isemergencymode" => state == DatabaseState::Emergency,
         "isoffline" => state == DatabaseState::Offline,
         "isreadonly" => has(option::READ_ONLY),
         "issingleuser" => has(option::SINGLE_USER),

@@ -5,17 +5,6 @@ CREATE VIEW sys.dm_os_buffer_pool_extension_configuration AS
 SELECT CONVERT(nvarchar(256), NULL) AS path, CONVERT(int, 0) AS file_id, CONVERT(int, 0) AS state,
     CONVERT(nvarchar(60), N'BUFFER POOL EXTENSION DISABLED') AS state_description, CONVERT(bigint, 0) AS current_size_in_kb
 GO
--- One workspace for all: operators borrow from it as they go and spill when it is empty, so nobody waits for a grant.
--- needs: VIEW SERVER STATE
-CREATE VIEW sys.dm_exec_query_resource_semaphores AS
-SELECT CONVERT(smallint, 0) AS resource_semaphore_id, w.most AS target_memory_kb, w.most AS max_target_memory_kb,
-    w.most AS total_memory_kb, w.most - w.used AS available_memory_kb, w.used AS granted_memory_kb, w.used AS used_memory_kb,
-    CONVERT(int, 0) AS grantee_count, CONVERT(int, 0) AS waiter_count, CONVERT(bigint, 0) AS timeout_error_count,
-    CONVERT(bigint, 0) AS forced_grant_count, CONVERT(int, 2) AS pool_id
-FROM (SELECT SUM(CASE WHEN p.counter_name = 'Maximum Workspace Memory (KB)' THEN p.cntr_value ELSE 0 END) AS most,
-        SUM(CASE WHEN p.counter_name = 'Granted Workspace Memory (KB)' THEN p.cntr_value ELSE 0 END) AS used
-    FROM sys.dm_os_performance_counters AS p) AS w
-GO
 -- Plans are never forced by the server itself.
 -- needs: visible
 CREATE VIEW sys.database_automatic_tuning_mode AS

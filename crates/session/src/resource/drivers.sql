@@ -85,7 +85,7 @@ BEGIN
     FROM (VALUES ('SYSTEM TABLE'), ('TABLE'), ('VIEW')) AS t (name)
     RETURN
 END
-IF @table_qualifier IS NOT NULL AND @table_qualifier <> DB_NAME() AND @table_qualifier <> ''
+IF @table_qualifier <> DB_NAME() AND DB_ID(@table_qualifier) IS NOT NULL
 BEGIN
     RAISERROR(15250, -1, -1)
     RETURN
@@ -95,6 +95,7 @@ SELECT CONVERT(sysname, DB_NAME()) AS TABLE_QUALIFIER, CONVERT(sysname, s.name) 
     CONVERT(varchar(254), NULL) AS REMARKS
 FROM sys.all_objects AS o JOIN sys.schemas AS s ON s.schema_id = o.schema_id
 WHERE o.type IN ('S', 'U', 'V')
+    AND (@table_qualifier IS NULL OR @table_qualifier = '' OR @table_qualifier = '%' OR @table_qualifier = DB_NAME())
     AND (@table_name IS NULL OR o.name = @table_name OR (@fUsePattern = 1 AND o.name LIKE @table_name))
     AND (@table_owner IS NULL OR s.name = @table_owner OR (@fUsePattern = 1 AND s.name LIKE @table_owner))
     AND (@table_type IS NULL OR @table_type = '%' OR CHARINDEX('''' + CASE o.type WHEN 'U' THEN 'TABLE' WHEN 'S' THEN 'SYSTEM TABLE' ELSE 'VIEW' END + '''', UPPER(@table_type)) > 0)
@@ -131,7 +132,7 @@ FROM sys.all_objects AS o
     JOIN sys.[$odbccolumns] AS c ON c.object_id = o.object_id
     LEFT JOIN sys.default_constraints AS d ON d.object_id = c.default_object_id
 WHERE o.type IN ('S', 'U', 'V', 'TF', 'IF')
-    AND (o.name = @table_name OR o.name LIKE @table_name)
+    AND (@table_name IS NULL OR o.name = @table_name OR o.name LIKE @table_name)
     AND (@table_owner IS NULL OR s.name = @table_owner OR s.name LIKE @table_owner)
 SELECT * FROM #columns
 WHERE @column_name IS NULL OR COLUMN_NAME = @column_name OR COLUMN_NAME LIKE @column_name
@@ -170,7 +171,7 @@ FROM sys.all_objects AS o
     JOIN sys.[$odbccolumns] AS c ON c.object_id = o.object_id
     LEFT JOIN sys.default_constraints AS d ON d.object_id = c.default_object_id
 WHERE o.type IN ('S', 'U', 'V', 'TF', 'IF')
-    AND (o.name = @table_name OR (@fUsePattern = 1 AND o.name LIKE @table_name))
+    AND (@table_name IS NULL OR o.name = @table_name OR (@fUsePattern = 1 AND o.name LIKE @table_name))
     AND (@table_owner IS NULL OR s.name = @table_owner OR (@fUsePattern = 1 AND s.name LIKE @table_owner))
 SELECT * FROM #columns
 WHERE @column_name IS NULL OR COLUMN_NAME = @column_name OR (@fUsePattern = 1 AND COLUMN_NAME LIKE @column_name)
@@ -330,7 +331,7 @@ FROM (SELECT object_id, parameter_id AS position, name, system_type_id, max_leng
     JOIN sys.all_objects AS o ON o.object_id = p.object_id
     JOIN sys.schemas AS s ON s.schema_id = o.schema_id
     JOIN sys.[$odbc] AS t ON t.id = p.system_type_id
-WHERE (o.name = @name OR (@fUsePattern = 1 AND o.name LIKE @name))
+WHERE (@name IS NULL OR o.name = @name OR (@fUsePattern = 1 AND o.name LIKE @name))
     AND (@procedure_owner IS NULL OR s.name = @procedure_owner OR (@fUsePattern = 1 AND s.name LIKE @procedure_owner))
     AND (@procedure_qualifier IS NULL OR @procedure_qualifier = DB_NAME() OR @procedure_qualifier = '')
     AND (@column_name IS NULL OR p.name = @column_name OR (@fUsePattern = 1 AND p.name LIKE @column_name))
@@ -356,12 +357,12 @@ SELECT PROCEDURE_QUALIFIER, PROCEDURE_OWNER, PROCEDURE_NAME, COLUMN_NAME, COLUMN
 FROM #c ORDER BY PROCEDURE_QUALIFIER, PROCEDURE_OWNER, PROCEDURE_NAME, ORDINAL_POSITION
 GO
 -- needs: asks
-CREATE PROCEDURE sys.sp_special_columns @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL,
+CREATE PROCEDURE sys.sp_special_columns @table_name sysname, @table_owner sysname = NULL, @qualifier sysname = NULL,
     @col_type char(1) = 'R', @scope char(1) = 'T', @nullable char(1) = 'U', @ODBCVer int = 2
 AS
 SET NOCOUNT ON
 DECLARE @id int, @index int
-IF @table_qualifier <> DB_NAME()
+IF @qualifier <> DB_NAME()
 BEGIN
     RAISERROR(15250, -1, -1)
     RETURN
@@ -389,11 +390,11 @@ WHERE x.object_id = @id AND x.index_id = @index AND x.key_ordinal > 0
 ORDER BY x.key_ordinal
 GO
 -- needs: asks
-CREATE PROCEDURE sys.sp_special_columns_100 @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL,
+CREATE PROCEDURE sys.sp_special_columns_100 @table_name sysname, @table_owner sysname = NULL, @qualifier sysname = NULL,
     @col_type char(1) = 'R', @scope char(1) = 'T', @nullable char(1) = 'U', @ODBCVer int = 2
 AS
 SET NOCOUNT ON
-EXEC sys.sp_special_columns @table_name, @table_owner, @table_qualifier, @col_type, @scope, @nullable, @ODBCVer
+EXEC sys.sp_special_columns @table_name, @table_owner, @qualifier, @col_type, @scope, @nullable, @ODBCVer
 GO
 -- needs: visible
 CREATE VIEW sys.[$datatypes] AS

@@ -29,6 +29,11 @@ GO
 -- needs: asks
 CREATE PROCEDURE sys.sp_helpsrvrole @srvrolename sysname = NULL AS
 SET NOCOUNT ON
+IF @srvrolename NOT IN (N'sysadmin', N'securityadmin', N'serveradmin', N'setupadmin', N'processadmin', N'diskadmin', N'dbcreator', N'bulkadmin')
+BEGIN
+    RAISERROR(15412, -1, -1, @srvrolename)
+    RETURN 1
+END
 SELECT CONVERT(sysname, r.name) AS ServerRole, CONVERT(sysname, r.description) AS Description
 FROM (VALUES (N'sysadmin', N'System Administrators'), (N'securityadmin', N'Security Administrators'),
     (N'serveradmin', N'Server Administrators'), (N'setupadmin', N'Setup Administrators'), (N'processadmin', N'Process Administrators'),
@@ -39,6 +44,11 @@ GO
 -- needs: asks
 CREATE PROCEDURE sys.sp_helpsrvrolemember @srvrolename sysname = NULL AS
 SET NOCOUNT ON
+IF @srvrolename NOT IN (N'sysadmin', N'securityadmin', N'serveradmin', N'setupadmin', N'processadmin', N'diskadmin', N'dbcreator', N'bulkadmin')
+BEGIN
+    RAISERROR(15412, -1, -1, @srvrolename)
+    RETURN 1
+END
 SELECT r.name AS ServerRole, l.name AS MemberName, l.sid AS MemberSID
 FROM sys.server_role_members AS m JOIN sys.server_principals AS r ON r.principal_id = m.role_principal_id
     JOIN sys.server_principals AS l ON l.principal_id = m.member_principal_id
@@ -48,6 +58,12 @@ GO
 -- needs: asks
 CREATE PROCEDURE sys.sp_helpdbfixedrole @rolename sysname = NULL AS
 SET NOCOUNT ON
+IF @rolename NOT IN (N'db_owner', N'db_accessadmin', N'db_securityadmin', N'db_ddladmin', N'db_backupoperator', N'db_datareader',
+    N'db_datawriter', N'db_denydatareader', N'db_denydatawriter')
+BEGIN
+    RAISERROR(15412, -1, -1, @rolename)
+    RETURN 1
+END
 SELECT CONVERT(sysname, r.name) AS DbFixedRole, CONVERT(sysname, r.description) AS Description
 FROM (VALUES (N'db_owner', N'DB Owners'), (N'db_accessadmin', N'DB Access Administrators'), (N'db_securityadmin', N'DB Security Administrators'),
     (N'db_ddladmin', N'DB DDL Administrators'), (N'db_backupoperator', N'DB Backup Operator'), (N'db_datareader', N'DB Data Reader'),

@@ -4,13 +4,14 @@ CREATE VIEW sys.dm_db_partition_stats AS
 SELECT p.partition_id, p.object_id, p.index_id, p.partition_number,
     ISNULL(r.data_pages, 0) AS in_row_data_page_count, ISNULL(r.used_pages, 0) AS in_row_used_page_count,
     ISNULL(r.total_pages, 0) AS in_row_reserved_page_count, ISNULL(l.used_pages, 0) AS lob_used_page_count,
-    ISNULL(l.total_pages, 0) AS lob_reserved_page_count, CONVERT(bigint, 0) AS row_overflow_used_page_count,
-    CONVERT(bigint, 0) AS row_overflow_reserved_page_count,
-    ISNULL(r.used_pages, 0) + ISNULL(l.used_pages, 0) AS used_page_count,
-    ISNULL(r.total_pages, 0) + ISNULL(l.total_pages, 0) AS reserved_page_count, ISNULL(p.rows, 0) AS row_count
+    ISNULL(l.total_pages, 0) AS lob_reserved_page_count, ISNULL(o.used_pages, 0) AS row_overflow_used_page_count,
+    ISNULL(o.total_pages, 0) AS row_overflow_reserved_page_count,
+    ISNULL(r.used_pages, 0) + ISNULL(l.used_pages, 0) + ISNULL(o.used_pages, 0) AS used_page_count,
+    ISNULL(r.total_pages, 0) + ISNULL(l.total_pages, 0) + ISNULL(o.total_pages, 0) AS reserved_page_count, ISNULL(p.rows, 0) AS row_count
 FROM sys.partitions AS p
     LEFT JOIN sys.allocation_units AS r ON r.container_id = p.hobt_id AND r.type = 1
     LEFT JOIN sys.allocation_units AS l ON l.container_id = p.hobt_id AND l.type = 2
+    LEFT JOIN sys.allocation_units AS o ON o.container_id = p.hobt_id AND o.type = 3
 GO
 -- The system is no Windows: sys.dm_os_host_info says which it is.
 -- needs: VIEW SERVER STATE

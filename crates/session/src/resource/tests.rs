@@ -50,3 +50,39 @@ fn no_view_is_here_and_in_code() {
         assert!(declared.is_none(), "{} is declared twice", m.name);
     }
 }
+
+/// What stands in a view is asked in the caller's database, whatever database's view it is.
+#[test]
+fn views_ask_for_no_database_but_their_own() {
+    const ASK: &[&str] = &[
+        "COL_LENGTH(",
+        "COL_NAME(",
+        "COLUMNPROPERTY(",
+        "DATABASE_PRINCIPAL_ID(",
+        "DB_ID()",
+        "HAS_PERMS_BY_NAME(",
+        "IDENT_CURRENT(",
+        "INDEXPROPERTY(",
+        "IS_MEMBER(",
+        "OBJECT_DEFINITION(",
+        "OBJECT_ID(",
+        "OBJECT_NAME(",
+        "OBJECTPROPERTY(",
+        "ORIGINAL_DB_NAME(",
+        "SCHEMA_ID(",
+        "SCHEMA_NAME(",
+        "TYPE_ID(",
+        "TYPE_NAME(",
+        "USER_NAME(",
+    ];
+    for m in all().filter(|m| m.kind == ObjectKind::VIEW) {
+        let text = m.text.to_uppercase();
+        let asked = ASK.iter().find(|name| {
+            text.match_indices(*name).any(|(at, _)| {
+                let before = text[..at].chars().next_back();
+                !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+            })
+        });
+        assert_eq!(asked, None, "{}", m.name);
+    }
+}

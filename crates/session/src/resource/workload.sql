@@ -1,20 +1,4 @@
--- What sessions take of the server, as its groups, pools and grants. No query waits for memory before it runs: operators borrow
--- what they need as they go, so nobody holds a grant (the workspace is in the pool's used_memgrant_kb).
--- needs: VIEW SERVER STATE
-CREATE VIEW sys.dm_exec_query_memory_grants AS
-SELECT CONVERT(smallint, NULL) AS session_id, CONVERT(int, NULL) AS request_id, CONVERT(int, NULL) AS scheduler_id,
-    CONVERT(smallint, NULL) AS dop, CONVERT(datetime, NULL) AS request_time, CONVERT(datetime, NULL) AS grant_time,
-    CONVERT(bigint, NULL) AS requested_memory_kb, CONVERT(bigint, NULL) AS granted_memory_kb,
-    CONVERT(bigint, NULL) AS required_memory_kb, CONVERT(bigint, NULL) AS used_memory_kb,
-    CONVERT(bigint, NULL) AS max_used_memory_kb, CONVERT(float, NULL) AS query_cost, CONVERT(int, NULL) AS timeout_sec,
-    CONVERT(smallint, NULL) AS resource_semaphore_id, CONVERT(smallint, NULL) AS queue_id, CONVERT(int, NULL) AS wait_order,
-    CONVERT(bit, NULL) AS is_next_candidate, CONVERT(bigint, NULL) AS wait_time_ms, CONVERT(varbinary(64), NULL) AS plan_handle,
-    CONVERT(varbinary(64), NULL) AS sql_handle, CONVERT(int, NULL) AS group_id, CONVERT(int, NULL) AS pool_id,
-    CONVERT(bit, NULL) AS is_small, CONVERT(bigint, NULL) AS ideal_memory_kb, CONVERT(int, NULL) AS reserved_worker_count,
-    CONVERT(int, NULL) AS used_worker_count, CONVERT(int, NULL) AS max_used_worker_count,
-    CONVERT(bigint, NULL) AS reserved_node_bitmap
-WHERE 1 = 0
-GO
+-- What sessions take of the server, as its groups and pools.
 -- Pages of tempdb are not counted by session: NULL. What operators spill lies beside tempdb, and takes none of its pages.
 -- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_db_session_space_usage AS

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_base::planted::{self, Bug};
 use duramen_observe::events::RecompileCause;
+use duramen_os::memory::Clerk;
+use duramen_os::memory::meter::metered;
 use duramen_query::host::Nowhere;
 use duramen_query::{Binder, Cx, Expr, Plan, Sizes, dml::Dml};
 use duramen_tsql::ast;
@@ -70,22 +73,28 @@ impl Run<'_> {
         if self.session.options.implicit_transactions && self.session.transaction.is_none() {
             self.session
                 .begin_transaction("implicit_transaction", self.sink)?;
+            let begun = self.session.transaction.as_ref();
+            self.session.state.implicit = begun.map(|t| t.id);
         }
         Ok(())
     }
 
     /// The open transaction, or one for this statement alone.
-    pub(super) fn statement_transaction(&self, name: &str) -> Arc<Transaction> {
+    pub(super) fn statement_transaction(&self, name: &'static str) -> Arc<Transaction> {
         self.begin_statement(name).0
     }
 
     /// The transaction of a statement, and the point to which its undoing gives locks back.
-    pub(super) fn begin_statement(&self, name: &str) -> (Arc<Transaction>, LockMark) {
+    pub(super) fn begin_statement(&self, name: &'static str) -> (Arc<Transaction>, LockMark) {
         let locks = self.session.owner.statement_start();
         let transaction = match &self.session.transaction {
             Some(t) => t.clone(),
             None => self.session.new_transaction(TxnKind::Autocommit, name),
         };
+        debug_assert!(
+            transaction.kind != TxnKind::System,
+            "a statement runs in a transaction of the system"
+        );
         (transaction, locks)
     }
 
@@ -122,7 +131,7 @@ impl Run<'_> {
     pub(super) fn checked(&self, at: usize) -> Option<&Bound> {
         let version = self.version();
         let (bound_at, bound) = self.bound[at].as_ref()?;
-        if *bound_at != version {
+        if *bound_at != version && !planted::on(Bug::PlanOutlivesTable) {
             self.tell_recompile(at, RecompileCause::SCHEMA);
             return None;
         }
@@ -225,6 +234,8 @@ impl Run<'_> {
             None,
             self.cancel,
         );
+        let memory = &self.session.instance.databases.engine.memory;
+        let _metered = metered(memory.account(Clerk::Compile));
         self.session.settled(|| f(&host))
     }
 
@@ -295,6 +306,7 @@ impl Run<'_> {
         let result = f(&mut cx, self.sink);
         drop(cx);
         self.vars = vars;
+        self.count_values();
         result
     }
 
@@ -331,12 +343,12 @@ impl Run<'_> {
                 return Ok(Value::Int(n));
             }
             let e = Arc::clone(e);
-            return self.alone(&e, |e, cx| e.eval(&[], cx));
+            return self.alone(&e, |e, cx| e.eval_kept(&[], cx));
         }
         let variable = &self.program.variables[slot];
         let (name, ty) = (&variable.name, variable.ty);
         let bound = self.expr(at, |b| b.assigned(name, ty, op, value))?;
-        self.evaluate(&bound, |e, cx| e.eval(&[], cx))
+        self.evaluate(&bound, |e, cx| e.eval_kept(&[], cx))
     }
 
     /// A step's expression, if it is bound and asks nothing of the session.
@@ -356,7 +368,9 @@ impl Run<'_> {
         f: impl FnOnce(&Expr, &mut Cx<'_>) -> SqlResult<T>,
     ) -> SqlResult<T> {
         let convert = self.session.options.convert_ctx();
-        f(e, &mut Cx::new(&Nowhere, &mut self.vars, convert))
+        let mut cx = Cx::new(&Nowhere, &mut self.vars, convert);
+        cx.lender = Some(&self.session.instance.workspace);
+        f(e, &mut cx)
     }
 
     pub(super) fn evaluate<T>(

@@ -3,24 +3,24 @@
 //! The rows go through the same INSERT as any others, in chunks of a bounded size: a chunk stands in a table in memory,
 //! and `INSERT ... SELECT` from it is bound once. All chunks are one statement: it succeeds as a whole, or the
 //! transaction is as it was before. Check constraints and foreign keys are tested when CHECK_CONSTRAINTS is said; else
-//! they are not trusted any more (docs: BULK INSERT, CHECK_CONSTRAINTS). Triggers do not fire, and FIRE_TRIGGERS is refused
-//! where there are any.
+//! they are not trusted any more (docs: BULK INSERT, CHECK_CONSTRAINTS). Triggers do not fire unless FIRE_TRIGGERS is said;
+//! then they fire once, for all rows of the load.
 
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{DbCounter, count_db};
-use duramen_query::Expr;
 use duramen_query::dml;
 use duramen_query::host::{Event, Host, Source, Table, TableColumn};
 use duramen_query::memory::MemoryTableDef;
+use duramen_query::{Changed, Expr};
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_txn::TxnKind;
 use duramen_types::{SqlType, Target, TypeId, Value};
 
 use super::{Run, command, not_supported};
-use crate::program::{BodyOf, Op, Program, compile};
+use crate::program::{BodyOf, Op, Program, compile, same};
 use crate::session::{CancelToken, Session};
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 
@@ -54,7 +54,27 @@ pub(crate) struct Announced {
     identity_of: Option<String>,
     /// The table whose constraints are not tested.
     unchecked: Option<ast::ObjectName>,
+    /// ORDER: columns of the rows, and whether each descends.
+    order: Vec<(usize, bool)>,
+    /// FIRE_TRIGGERS.
+    fires: bool,
     line: u32,
+}
+
+/// What the chunks of a load have put into its table so far.
+#[derive(Default)]
+pub(super) struct Loaded {
+    insert: Option<Arc<dml::Dml>>,
+    pub changed: Option<Box<Changed>>,
+}
+
+impl Loaded {
+    /// The rows so far, for a next chunk to add to.
+    pub fn rows(&mut self, insert: &Arc<dml::Dml>) -> Box<Changed> {
+        let table = self.insert.get_or_insert_with(|| insert.clone()).table();
+        let none = || Box::new(Changed::of(&**table));
+        self.changed.take().unwrap_or_else(none)
+    }
 }
 
 impl Session {
@@ -178,7 +198,10 @@ impl Loader<'_> {
         let transaction = run.session.transaction.clone();
         let mark = run.session.instance.locks.mark(&run.session.owner);
         let point = transaction.as_ref().map(|t| t.statement_point(mark));
-        let result = (self.distrust(run)).and_then(|()| self.chunks(run, &types, &defaults));
+        run.loaded = self.announced.fires.then(Loaded::default);
+        let result = self.distrust(run);
+        let result = result.and_then(|()| self.chunks(run, &types, &defaults));
+        let result = result.and_then(|rows| fire(run, rows).map(|()| rows));
         match (own, &result, transaction) {
             (true, Ok(_), Some(t)) => {
                 run.session.transaction = None;
@@ -211,11 +234,13 @@ impl Loader<'_> {
         defaults: &[Option<Expr>],
     ) -> SqlResult<u64> {
         let (mut total, mut chunk, mut bytes) = (0, Vec::new(), 0);
+        let mut before = None;
         loop {
             let row = self.source.row()?;
             let end = row.is_none();
             if let Some(row) = row {
                 let row = self.converted(run, row, types, defaults)?;
+                self.sorted(&mut before, &row)?;
                 bytes += row.iter().map(bytes_of).sum::<usize>();
                 chunk.push(row);
             }
@@ -232,6 +257,39 @@ impl Loader<'_> {
                 return Ok(total);
             }
         }
+    }
+
+    /// 4819: the row comes before the one before it. `before` has the key of that one.
+    fn sorted(&self, before: &mut Option<Vec<Value>>, row: &[Value]) -> SqlResult<()> {
+        let order = &self.announced.order;
+        if order.is_empty() {
+            return Ok(());
+        }
+        let key: Vec<Value> = order.iter().map(|(at, _)| row[*at].clone()).collect();
+        let columns = || order.iter().map(|(at, _)| &self.announced.columns[*at].ty);
+        if let Some(before) = before {
+            let pairs = before.iter().zip(&key).zip(columns()).zip(order);
+            let compared = pairs.map(|(((old, new), ty), (_, descends))| {
+                let way = match (old.is_null(), new.is_null()) {
+                    (false, false) => duramen_types::compare(old, new, ty.collation),
+                    // NULL is first.
+                    (old, new) => new.cmp(&old),
+                };
+                if *descends { way.reverse() } else { way }
+            });
+            let way = compared.into_iter().find(|way| way.is_ne());
+            if way.is_some_and(|way| way.is_gt()) {
+                let shown = |key: &[Value]| {
+                    let each = key.iter().zip(columns());
+                    let each = each.map(|(v, ty)| duramen_types::to_display(v, ty));
+                    each.collect::<Vec<String>>().join(", ")
+                };
+                let args: [&dyn std::fmt::Display; 2] = [&shown(before), &shown(&key)];
+                return Err(SqlError::new(&messages::BULK_NOT_SORTED, &args));
+            }
+        }
+        *before = Some(key);
+        Ok(())
     }
 
     fn insert(&self, run: &mut Run<'_>, chunk: Vec<Vec<Value>>) -> SqlResult<()> {
@@ -265,8 +323,11 @@ impl Loader<'_> {
                 None => None,
                 Some(text) => {
                     let parsed = duramen_tsql::parse_expression(text, &ParseOptions::default())?;
-                    Some(run.ask_host(|h| {
-                        duramen_query::Binder::new(h).assigned("", column.ty, None, &parsed)
+                    Some(run.ask_host(|h| match h.sequential_id(&parsed) {
+                        Some(next) => Ok(next),
+                        None => {
+                            duramen_query::Binder::new(h).assigned("", column.ty, None, &parsed)
+                        }
                     })?)
                 }
             });
@@ -308,6 +369,23 @@ impl Loader<'_> {
             });
         }
         Ok(out)
+    }
+}
+
+/// The triggers of the table, for all rows of the load.
+fn fire(run: &mut Run<'_>, rows: u64) -> SqlResult<()> {
+    let loaded = run.loaded.take();
+    let Some((insert, changed)) = loaded.and_then(|l| Some((l.insert?, l.changed?))) else {
+        return Ok(());
+    };
+    let Some(transaction) = run.session.transaction.clone() else {
+        return Ok(());
+    };
+    let triggers = insert.table().triggers(Event::Insert);
+    run.fire(&triggers, &insert, *changed, rows, &transaction)?;
+    match run.stopped {
+        true => Err(duramen_query::cancelled()),
+        false => Ok(()),
     }
 }
 
@@ -360,9 +438,6 @@ impl Run<'_> {
             }
         };
         let says = |word: &str| stmt.options.iter().any(|o| o == word);
-        if says("FIRE_TRIGGERS") && !table.triggers(Event::Insert).is_empty() {
-            return Err(not_supported("FIRE_TRIGGERS"));
-        }
         let rules = table.rules()?;
         let ruled = !rules.checks.is_empty() || !rules.references.is_empty();
         let unchecked = ruled && !says("CHECK_CONSTRAINTS");
@@ -389,9 +464,11 @@ impl Run<'_> {
                 "INSERT {}{hint} ({names}) SELECT {names} FROM {CHUNK}",
                 parts.join(".")
             ),
+            fires: says("FIRE_TRIGGERS") && !table.triggers(Event::Insert).is_empty(),
             identity_of: identity_of.map(|_| table.full_name().to_owned()),
             unchecked: unchecked.then(|| stmt.table.clone()),
             line: stmt.line,
+            order: order_of(&table, &chosen, &stmt.order),
             columns: chosen
                 .into_iter()
                 .map(|c| TableColumn {
@@ -405,6 +482,32 @@ impl Run<'_> {
         self.done(None, command::OTHER, false);
         Ok(())
     }
+}
+
+/// The columns of ORDER, where they are the key of the table's clustered index: another order says nothing.
+fn order_of(
+    table: &Arc<dyn Table>,
+    chosen: &[TableColumn],
+    asked: &[(String, bool)],
+) -> Vec<(usize, bool)> {
+    let all = table.columns();
+    let clustered = table.paths().iter().find(|p| p.covers_all);
+    let keys = clustered.map_or(&[][..], |p| &p.keys);
+    let alike = |((name, descends), (column, down)): (&(String, bool), &(usize, bool))| {
+        same(&all[*column].name, name) && descends == down
+    };
+    if asked.len() > keys.len() || !asked.iter().zip(keys).all(alike) {
+        return Vec::new();
+    }
+    let place = |(name, descends): &(String, bool)| {
+        let at = chosen.iter().position(|c| same(&c.name, name));
+        at.map(|at| (at, *descends))
+    };
+    asked
+        .iter()
+        .map(place)
+        .collect::<Option<_>>()
+        .unwrap_or_default()
 }
 
 /// The columns that are announced, or all that take values.

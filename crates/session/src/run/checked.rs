@@ -3,10 +3,11 @@
 //!
 //! Invariants
 //! 1. Binding is not planning: what a statement has bound is planned when the statement is reached, and bound again if
-//!    anything that it depends on has changed by then.
+//!    anything that it depends on has changed by then. [test: a_shared_batch_follows_the_schema]
 //! 2. A statement that names what does not exist yet is left whole to its turn ([`is_deferred`]).
+//!    [test: random_batches_are_refused_whole_or_run_to_their_turn]
 //! 3. A program that was found in order is not looked at again while the schema stays as it is; one of a single statement
-//!    is never looked at, since nothing runs before that.
+//!    is never looked at, since nothing runs before that. [test: random_batches_are_refused_whole_or_run_to_their_turn]
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use duramen_query::{Binder, BoundQuery, Expr};
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::SqlType;
 
-use super::{Ended, Run, into, query, temp};
+use super::{Ended, Run, into, message_format, query, temp};
 use crate::host::HostView;
 use crate::outcome;
 use crate::program::{Op, Program, same};
@@ -156,6 +157,7 @@ pub(super) fn look_at(
     cancel: &CancelToken,
 ) -> Findings {
     let home = session.database.clone();
+    let level = session.options.level;
     let mut look = Look {
         session,
         program,
@@ -188,6 +190,7 @@ pub(super) fn look_at(
     }
     let found = look.found;
     session.database = home;
+    session.options.level = level;
     found
 }
 
@@ -214,6 +217,7 @@ impl Look<'_> {
         match instance.database_name(name) {
             Some(found) if *found == *self.session.database => true,
             Some(found) => {
+                self.session.options.level = instance.databases.language_of(&found).0;
                 self.session.database = found.as_str().into();
                 is_always_reached(self.program, at)
             }
@@ -294,6 +298,7 @@ impl Look<'_> {
                 }
             }
             StatementKind::RaiseError(stmt) => {
+                message_format::check_count(stmt.args.len())?;
                 self.values([&stmt.message, &stmt.severity, &stmt.state])?;
                 self.values(&stmt.args)?;
                 Ok(None)

@@ -8,7 +8,7 @@ use duramen_tsql::ast;
 use duramen_txn::TxnKind;
 use duramen_types::Value;
 
-use super::Run;
+use super::{Run, is_temporary};
 use crate::database_ddl::Admin;
 use crate::ddl::Ddl;
 use crate::host::HostView;
@@ -58,7 +58,7 @@ impl Run<'_> {
     pub(super) fn define(
         &mut self,
         command: u16,
-        name: &str,
+        name: &'static str,
         work: impl FnOnce(&Ddl<'_>) -> SqlResult<()>,
     ) -> SqlResult<()> {
         let database = self.session.database.clone();
@@ -70,7 +70,7 @@ impl Run<'_> {
         &mut self,
         database: &str,
         command: u16,
-        name: &str,
+        name: &'static str,
         work: impl FnOnce(&Ddl<'_>) -> SqlResult<()>,
     ) -> SqlResult<()> {
         let instance = self.session.instance.clone();
@@ -81,10 +81,7 @@ impl Run<'_> {
             });
         };
         self.writable()?;
-        if db.is_read_only() {
-            let name = &db.db.name;
-            return Err(SqlError::new(&messages::DATABASE_READ_ONLY, &[name]));
-        }
+        db.check_writable()?;
         self.begin_implicitly()?;
         let transaction = self.statement_transaction(name);
         let point = transaction.statement_point(instance.locks.mark(&self.session.owner));
@@ -161,10 +158,13 @@ impl Run<'_> {
         }
         let (database, table) = self.session.definition_target(&stmt.table);
         self.columns_not_bound(&database, stmt)?;
-        let stmt = ast::AlterTable {
-            table,
-            action: stmt.action.clone(),
-        };
+        let mut action = stmt.action.clone();
+        if let ast::AlterTableAction::Switch { target, .. } = &mut action
+            && is_temporary(target)
+        {
+            *target = self.session.definition_target(target).1;
+        }
+        let stmt = ast::AlterTable { table, action };
         self.define_in(&database, 0xD8, "ALTER TABLE", |d| {
             d.alter_table(&stmt, &defaults, numbers)
         })

@@ -81,7 +81,8 @@ impl Session {
         let single = callable.program.steps.len() == 1;
         let (callable, first) = self.looked_at(callable, cancel);
         let key = self.text_key(text, declarations);
-        self.state.programs.put(key, callable);
+        let memory = &self.instance.databases.engine.memory;
+        self.state.programs.put(key, callable, memory);
         match first {
             // Several statements may make what the later ones use.
             First {

@@ -51,6 +51,21 @@ impl Run<'_> {
         } else if !self.reported {
             self.done(None, 0, false);
         }
+        debug_assert!(
+            self.session
+                .transaction
+                .as_ref()
+                .is_none_or(|t| !t.is_doomed()),
+            "a batch ends and leaves a doomed transaction"
+        );
+        debug_assert!(
+            self.session.state.nesting == 0 || self.session.state.insert_exec.is_some(),
+            "a batch ends inside a procedure"
+        );
+        debug_assert!(
+            self.session.state.triggers.is_empty(),
+            "trigger/2: a batch ends and a trigger's rows stay"
+        );
         self.session.drop_temporaries(u32::MAX);
     }
 
@@ -74,6 +89,7 @@ impl Run<'_> {
     pub(super) fn done_in(&mut self, scope: Scope, rows: Option<u64>, command: u16, error: bool) {
         self.tell_forgiven();
         self.reported = true;
+        self.heading = None;
         let quiet = self.session.options.nocount;
         self.sink.done(&Done {
             scope,

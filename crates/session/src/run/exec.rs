@@ -2,25 +2,24 @@
 
 use std::sync::Arc;
 
-use duramen_base::{DbId, SqlError, SqlResult, messages};
-use duramen_catalog::{ModuleDef, ObjectKind};
-use duramen_observe::{Counter, count};
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::ObjectKind;
+use duramen_os::heap;
 use duramen_query::Binder;
-use duramen_query::bind::resolve_type;
 use duramen_query::host::Table;
 use duramen_query::memory::MemoryTable;
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ExecArg, ExprKind, ModuleKind, StatementKind};
 use duramen_types::{SqlType, Target, Value};
 
+use super::callable::callable;
 use super::nested::Inner;
-use super::{Ended, Next, Plans, Run, command, not_supported};
-use crate::program::{BodyOf, Program, Variable, compile_typed, find_variable, same};
+use super::{Ended, Next, Run, command, not_supported};
+use crate::program::{BodyOf, find_variable, same};
 use crate::programs::{Callable, Parameter};
 use crate::security::Right;
-use crate::session::Session;
-use crate::table_types::{TableArgument, TableTypes, TypesOf};
-use crate::variables::undeclared;
+use crate::statement_stats::Standing;
+use crate::table_types::{TableArgument, TypesOf};
 
 /// An argument of a call.
 #[derive(Clone, Debug)]
@@ -39,13 +38,17 @@ pub struct Given {
 pub struct Called {
     pub ended: Ended,
     pub outputs: Vec<(usize, SqlType, Value)>,
+    /// No statement of it has said what @@ERROR is.
+    pub is_code: bool,
 }
 
 impl Called {
+    /// Of a procedure that is code.
     pub(super) fn with_status(status: i32) -> Called {
         Called {
             ended: Ended::Done(Some(status)),
             outputs: Vec::new(),
+            is_code: true,
         }
     }
 }
@@ -173,11 +176,22 @@ impl Run<'_> {
         name: &ast::ObjectName,
         given: Vec<Given>,
     ) -> SqlResult<Called> {
+        let called = self.call_by_name(name, given)?;
+        if called.is_code {
+            self.session.state.error = 0;
+        }
+        Ok(called)
+    }
+
+    fn call_by_name(&mut self, name: &ast::ObjectName, given: Vec<Given>) -> SqlResult<Called> {
         self.session.instance.knows_server(name)?;
         let system = match name.schema() {
-            None => true,
+            None | Some("") => true,
             Some(s) => s.eq_ignore_ascii_case("sys") || s.eq_ignore_ascii_case("dbo"),
         };
+        if system && let Some(database) = self.named_elsewhere(name) {
+            return self.call_in(&database, name, given);
+        }
         if system {
             self.may_call(name)?;
             match name.name().to_ascii_lowercase().as_str() {
@@ -225,11 +239,42 @@ impl Run<'_> {
             Err(mut error) => {
                 error.procedure = Some(shown);
                 self.from_inside = true;
-                self.session.state.programs.put(key, callable);
+                let memory = &self.session.instance.databases.engine.memory;
+                self.session.state.programs.put(key, callable, memory);
                 return Err(error);
             }
         };
         self.call((key, callable), inputs, &given, (Some(shown), database))
+    }
+
+    /// The database that the name of a procedure which is code says, if that is not the current one.
+    fn named_elsewhere(&self, name: &ast::ObjectName) -> Option<String> {
+        let database = name.database()?;
+        let coded = crate::coded::find(Some("sys"), name.name()).is_some();
+        (coded && !same(database, &self.session.database)).then(|| database.to_owned())
+    }
+
+    /// Calls a procedure that is code with another database as the current one.
+    fn call_in(
+        &mut self,
+        database: &str,
+        name: &ast::ObjectName,
+        given: Vec<Given>,
+    ) -> SqlResult<Called> {
+        let Some(db) = self.session.instance.databases.find(database) else {
+            let error = SqlError::new(&messages::PROCEDURE_NOT_FOUND, &[&name.display()]);
+            return Err(error.with_state(62));
+        };
+        self.session.may_enter(&db)?;
+        let here = ast::ObjectName {
+            parts: vec!["sys".to_owned(), name.name().to_owned()],
+            line: name.line,
+        };
+        let named = db.db.name.as_str().into();
+        let home = std::mem::replace(&mut self.session.database, named);
+        let called = self.call_procedure(&here, given);
+        self.session.database = home;
+        called
     }
 
     /// Asks what a procedure of the system needs, which its row says, unless it depends on arguments.
@@ -351,7 +396,6 @@ impl Run<'_> {
             let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&""]).with_state(2);
             return Err(error);
         }
-        let statement = format!("({declarations}){text}");
         let inputs = match self.fill(&callable.parameters, &given, "") {
             Ok(inputs) => inputs,
             Err(error) => {
@@ -361,10 +405,12 @@ impl Run<'_> {
                     let missing = missing.filter(|(i, p)| argument(p, *i, &given).is_none());
                     let name = missing.map(|(_, p)| p.name.clone()).next();
                     let name = name.unwrap_or_default();
+                    let statement = format!("({declarations}){text}");
                     let message = &messages::QUERY_PARAMETER_NOT_SUPPLIED;
                     error = SqlError::new(message, &[&statement, &name]);
                 }
-                self.session.state.programs.put(key, callable);
+                let memory = &self.session.instance.databases.engine.memory;
+                self.session.state.programs.put(key, callable, memory);
                 return Err(error);
             }
         };
@@ -384,6 +430,7 @@ impl Run<'_> {
         Called {
             ended,
             outputs: Vec::new(),
+            is_code: false,
         }
     }
 
@@ -394,9 +441,13 @@ impl Run<'_> {
         given: &[Given],
         place: (Option<String>, Option<String>),
     ) -> SqlResult<Called> {
+        if callable.fresh {
+            callable = self.session.adopt_program(&key, callable);
+        }
         let bound = std::mem::take(&mut callable.bound);
         let program = callable.program.clone();
         self.session.activity.note_program(&program);
+        let before = heap::of_thread();
         let Inner {
             ended,
             vars,
@@ -404,7 +455,11 @@ impl Run<'_> {
             rebound,
         } = self.nested(&program, bound, inputs, place)?;
         callable.bound = bound;
-        if std::mem::take(&mut callable.fresh) || rebound {
+        if rebound {
+            callable.grew(before);
+        }
+        let gone = program.stats.standing() == Standing::Gone;
+        if std::mem::take(&mut callable.fresh) || rebound || gone {
             self.session.share_program(&key, &callable);
         }
         let mut outputs = Vec::new();
@@ -416,16 +471,25 @@ impl Run<'_> {
                 .filter(|(_, p)| p.output)
             {
                 if let Some(at) = argument(p, i, given).filter(|at| given[*at].output) {
-                    outputs.push((at, p.ty, vars[i].clone()));
+                    let value = match &vars[i] {
+                        Value::Spooled(s) => self.session.in_memory(s, &p.ty)?,
+                        value => value.clone(),
+                    };
+                    outputs.push((at, p.ty, value));
                 }
             }
         }
-        self.session.state.programs.put(key, callable);
+        let memory = &self.session.instance.databases.engine.memory;
+        self.session.state.programs.put(key, callable, memory);
         let ended = match ended {
             Ended::Done(status) => Ended::Done(Some(status.unwrap_or(0))),
             other => other,
         };
-        Ok(Called { ended, outputs })
+        Ok(Called {
+            ended,
+            outputs,
+            is_code: false,
+        })
     }
 
     /// The first variables of a program from the arguments of a call.
@@ -495,6 +559,12 @@ impl Run<'_> {
             if !value.is_null() {
                 duramen_types::check_implicit(&ty, &p.ty)?;
             }
+            let value = match value {
+                Value::Spooled(s) if !(ty.is_max() && p.ty.is_max() && ty.id == p.ty.id) => {
+                    self.session.in_memory(&s, &ty)?
+                }
+                value => value,
+            };
             let converted = duramen_types::assign(value, &ty, &p.ty, Target::Variable, &ctx);
             vars.push(converted.map_err(|e| parameter_error(e, &ty, &p.ty))?);
         }
@@ -561,102 +631,6 @@ impl Run<'_> {
     }
 }
 
-impl Session {
-    /// Under what a parameterised statement's program is kept.
-    pub(crate) fn text_key(&self, text: &str, declarations: &str) -> String {
-        let quoted = u8::from(self.options.quoted_identifier);
-        let nulls = u8::from(self.options.ansi_nulls);
-        format!(
-            "{}{}\u{1}{quoted}{nulls}\u{1}{declarations}\u{1}{text}",
-            self.key_tag(),
-            self.database
-        )
-    }
-
-    /// Under what the program of a procedure, trigger or function is kept.
-    pub(crate) fn module_key(&self, db: DbId, module: &ModuleDef) -> String {
-        let nulls = self.options.ansi_nulls;
-        format!(
-            "{}{}\u{1}{}\u{1}{}\u{1}{nulls}",
-            self.key_tag(),
-            db.0,
-            module.id.0,
-            module.version
-        )
-    }
-
-    /// A program that this session, or else another one, has compiled.
-    pub(crate) fn known_program(&mut self, key: &str, version: u64) -> Option<Callable> {
-        self.state.programs.follow(self.instance.plans.emptied());
-        let own = self.state.programs.take(key, version);
-        own.or_else(|| self.shared_program(key, version))
-    }
-
-    pub(crate) fn shared_program(&self, key: &str, version: u64) -> Option<Callable> {
-        // What binds to an identity column depends on the session's SET IDENTITY_INSERT.
-        // What is bound to definitions that only this session sees is nobody else's.
-        if self.state.identity_insert.is_some() || self.owner.draft(false) != 0 {
-            return None;
-        }
-        let generation = self.instance.databases.generation();
-        self.instance.plans.find(key, version, generation)
-    }
-
-    pub(crate) fn share_program(&self, key: &str, callable: &Callable) {
-        if self.state.identity_insert.is_none() && self.owner.draft(false) == 0 {
-            let generation = self.instance.databases.generation();
-            self.instance.plans.keep(key, callable, generation);
-        }
-    }
-
-    /// The program of a batch: one that a session has run before, or a new one.
-    pub(crate) fn batch_program(&self, key: &str, text: &str) -> SqlResult<Callable> {
-        let version = self.schema_version(true);
-        if let Some(known) = self.shared_program(key, version) {
-            return Ok(known);
-        }
-        count(Counter::SqlCompilations, 1);
-        self.compiled_text(text, "")
-    }
-
-    pub(crate) fn compiled_text(&self, text: &str, declarations: &str) -> SqlResult<Callable> {
-        let options = ParseOptions {
-            quoted_identifier: self.options.quoted_identifier,
-        };
-        let params = duramen_tsql::parse_parameters(declarations, &options)?;
-        let batch = duramen_tsql::parse_batch(text, &options)?;
-        self.instance.knows_servers(&batch)?;
-        let version = self.schema_version(true);
-        let types = TypesOf {
-            session: self,
-            database: &self.database,
-        };
-        let names = params.iter().map(|p| p.name.as_str());
-        let mut errors = undeclared(&batch.variables, names);
-        let module = match batch.statements.first().map(|s| &s.kind) {
-            Some(StatementKind::CreateModule(stmt)) => Some(stmt.name.name().to_owned()),
-            _ => None,
-        };
-        let compiled = callable(text, &params, batch.statements, BodyOf::Batch, &types);
-        match compiled {
-            Ok(mut callable) if errors.is_empty() => {
-                callable.schema = callable.program.is_typed().then_some(version);
-                return Ok(callable);
-            }
-            // The same variable, found again.
-            Err(e) if e.number == messages::VARIABLE_NOT_DECLARED.number && !errors.is_empty() => {}
-            Err(e) => errors.push(e),
-            Ok(_) => {}
-        }
-        errors.sort_by_key(|e| e.line);
-        errors
-            .iter_mut()
-            .for_each(|e| e.procedure.clone_from(&module));
-        Err(SqlError::joined(errors)
-            .unwrap_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])))
-    }
-}
-
 /// Procedures that exist for drivers.
 pub(crate) fn is_remote(name: &str) -> bool {
     const PREPARED: [&str; 5] = [
@@ -684,67 +658,4 @@ fn parameter_error(e: SqlError, from: &SqlType, to: &SqlType) -> SqlError {
     }
     let names: [&dyn std::fmt::Display; 2] = [&from.id.name(), &to.id.name()];
     SqlError::new(&messages::ERROR_CONVERTING, &names).with_state(5)
-}
-
-/// Compiles a body whose first variables are its parameters.
-pub(crate) fn callable(
-    text: &str,
-    params: &[ast::Parameter],
-    body: Vec<ast::Statement>,
-    body_of: BodyOf,
-    types: &dyn TableTypes,
-) -> SqlResult<Callable> {
-    let mut parameters: Vec<Parameter> = Vec::with_capacity(params.len());
-    for p in params {
-        let line = p.line as i32;
-        if parameters.iter().any(|o| same(&o.name, &p.name)) {
-            let error = SqlError::new(&messages::VARIABLE_ALREADY_DECLARED, &[&p.name]);
-            return Err(error.at_line(line));
-        }
-        let (ty, table) = match resolve_type(&p.ty, false) {
-            Ok(ty) => (ty, None),
-            Err(e) => match types.alias_type(&p.ty.name)? {
-                Some(ty) => (ty, None),
-                None => {
-                    let table = types.table_type(&p.ty.name)?;
-                    (SqlType::INT, Some(table.ok_or(e.at_line(line))?))
-                }
-            },
-        };
-        if p.readonly != table.is_some() {
-            let message = match p.readonly {
-                true => &messages::READONLY_NEEDS_TVP,
-                false => &messages::TVP_NEEDS_READONLY,
-            };
-            return Err(SqlError::new(message, &[&p.name]).at_line(line));
-        }
-        parameters.push(Parameter {
-            name: p.name.clone(),
-            ty,
-            default: p.default.clone(),
-            output: p.output,
-            table,
-        });
-    }
-    // The slot of a table-valued parameter has a name that no text can name.
-    let variables = parameters.iter().map(|p| Variable {
-        name: match p.table {
-            None => p.name.clone(),
-            Some(_) => String::new(),
-        },
-        ty: p.ty,
-    });
-    let tables = parameters.iter().filter_map(|p| {
-        let table = p.table.clone()?;
-        Some((p.name.clone(), table))
-    });
-    let given = (variables.collect(), tables.collect());
-    let program: Program = compile_typed(text, body, given, body_of, types)?;
-    Ok(Callable {
-        schema: None,
-        fresh: true,
-        bound: Plans::none(program.steps.len()),
-        program: Arc::new(program),
-        parameters: Arc::new(parameters),
-    })
 }

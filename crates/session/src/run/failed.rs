@@ -25,10 +25,15 @@ impl Run<'_> {
             error.procedure = self.place.procedure.clone();
         }
         if error.number == 0 && self.cancel.is_set() {
+            self.session.state.given_up = true;
             return Next::End(Ended::Stopped);
         }
         self.session.state.error = error.number;
         self.session.state.rowcount = 0;
+        let defined = matches!(
+            self.program.steps[at].op,
+            Op::Run(StatementKind::AlterTable(_))
+        );
         let reach = match outcome::reach(&error, self.session.options.xact_abort) {
             Reach::Statement if thrown && self.session.options.xact_abort => {
                 Reach::BatchAndTransaction
@@ -38,6 +43,10 @@ impl Run<'_> {
                 if !self.session.options.ansi_warnings
                     && duramen_types::lenient::is_arithmetic(&error) =>
             {
+                Reach::BatchAndTransaction
+            }
+            // Rows that a new constraint does not hold for: unlike a change of rows, ALTER TABLE ends the batch.
+            Reach::Statement if defined && error.number == messages::CONSTRAINT_CONFLICT.number => {
                 Reach::BatchAndTransaction
             }
             Reach::Statement if unbound && self.session.options.xact_abort => {
@@ -50,6 +59,7 @@ impl Run<'_> {
             && !unbound
             && let Some((catch, caught)) = self.tries.pop()
         {
+            self.end_heading(at);
             // An error within a CATCH block ends the handling of the one before.
             self.session.state.caught.truncate(caught);
             if reach == Reach::BatchAndTransaction
@@ -61,13 +71,19 @@ impl Run<'_> {
             return Next::To(catch);
         }
         if self.place.caught_outside && outcome::catchable(&error, true) {
+            self.end_heading(at);
             return Next::End(Ended::Thrown(error));
         }
+        let fatal = messages::PROCESS_RAISED_FATAL.number;
+        let raised_fatal = before.iter().any(|e| e.number == fatal);
         for mut first in before {
             first.procedure = error.procedure.clone();
             outcome::report(self.sink, &first.at_line(line));
         }
         outcome::report(self.sink, &error);
+        if raised_fatal {
+            outcome::report(self.sink, &SqlError::new(&messages::SESSION_KILLED, &[]));
+        }
         self.worst = self.worst.max(error.severity);
         if reach == Reach::BatchAndTransaction || reach == Reach::Connection {
             if let Err(e) = self.session.rollback_told(self.sink) {
@@ -86,6 +102,13 @@ impl Run<'_> {
             Reach::Statement => Next::To(at + 1),
             Reach::Batch => Next::End(Ended::Done(None)),
             Reach::BatchAndTransaction | Reach::Connection => Next::End(Ended::Stopped),
+        }
+    }
+
+    /// A result whose error is caught has begun, and ends before whatever the CATCH block sends.
+    fn end_heading(&mut self, at: usize) {
+        if let Some(rows) = self.heading.take() {
+            self.done(Some(rows), self.command_of(at), false);
         }
     }
 

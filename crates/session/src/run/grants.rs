@@ -3,9 +3,9 @@
 //! Microsoft Learn, "GRANT (Transact-SQL)" and its pages by class of securable. Permissions that nothing here asks for are
 //! refused by name; so are column permissions (by the parser), WITH GRANT OPTION and AS.
 
-use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::PrivilegeDef;
+use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::security::LOGIN_SA;
+use duramen_catalog::{ObjectKind, PrivilegeDef, Snapshot};
 use duramen_tsql::ast::{PermissionAction, PermissionStmt};
 
 use super::principals::cannot;
@@ -21,7 +21,8 @@ const CLASS_SERVER: u8 = 100;
 impl Run<'_> {
     pub(super) fn permission(&mut self, stmt: &PermissionStmt) -> SqlResult<()> {
         let mut rights = Vec::new();
-        for name in &stmt.permissions {
+        let all = matches!(&stmt.permissions[..], [one] if is_all(one));
+        for name in stmt.permissions.iter().filter(|_| !all) {
             let right = Right::named(name);
             rights.push(right.ok_or_else(|| not_supported(&format!("the permission {name}")))?);
         }
@@ -56,6 +57,10 @@ impl Run<'_> {
                     1 | 3 | 4 => return Err(SqlError::new(&messages::GRANT_TO_OWNER, &[])),
                     id => grantees.push(id),
                 }
+            }
+            if all {
+                rights = meant_by_all(&snapshot, class, of)?;
+                d.note(SqlError::new(&messages::ALL_IS_DEPRECATED, &[]));
             }
             for right in &rights {
                 if right.is_of_server() || class != CLASS_DATABASE && !right.is_of_objects() {
@@ -118,6 +123,39 @@ impl Run<'_> {
             Ok(())
         })
     }
+}
+
+/// Whether ALL stands in place of a list of permissions.
+pub(crate) fn is_all(name: &str) -> bool {
+    matches!(name, "ALL" | "ALL PRIVILEGES")
+}
+
+/// What ALL stands for, as its page says: less than all that there is. 4623 where it stands for nothing.
+fn meant_by_all(snapshot: &Snapshot, class: u8, of: i32) -> SqlResult<Vec<Right>> {
+    const DATABASE: &[&str] = &[
+        "BACKUP DATABASE",
+        "BACKUP LOG",
+        "CREATE DATABASE",
+        "CREATE DEFAULT",
+        "CREATE FUNCTION",
+        "CREATE PROCEDURE",
+        "CREATE RULE",
+        "CREATE TABLE",
+        "CREATE VIEW",
+    ];
+    const ROWS: &[&str] = &["DELETE", "INSERT", "REFERENCES", "SELECT", "UPDATE"];
+    let names = match class {
+        CLASS_DATABASE => DATABASE,
+        CLASS_OBJECT => match snapshot.module(ObjectId(of)).map(|m| m.kind) {
+            Some(ObjectKind::PROCEDURE) => &["EXECUTE"][..],
+            Some(ObjectKind::SCALAR_FUNCTION) => &["EXECUTE", "REFERENCES"][..],
+            _ => ROWS,
+        },
+        _ => return Err(SqlError::new(&messages::ALL_NOT_AVAILABLE, &[])),
+    };
+    // Of those that nothing here asks for there is nothing to grant.
+    let known = names.iter().filter_map(|n| Right::named(n));
+    Ok(known.filter(|r| !r.is_of_server()).collect())
 }
 
 /// Class and id of what ON names.

@@ -3,34 +3,48 @@
 //! All of it is one statement: what the procedure changes is undone with the INSERT when that fails. Inside, the
 //! transaction around it can be neither committed nor rolled back (3916, 3915), and there is no second one (8164).
 
+use std::sync::Arc;
+
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_query::{OutColumn, Row, dml};
+use duramen_query::host::{Host, Source, TableColumn};
+use duramen_query::{Capture, Captured, OutColumn, dml};
 use duramen_tsql::ast;
 use duramen_txn::TxnKind;
 use duramen_types::Value;
 
 use super::checked::Early;
 use super::{Next, Plans, Run, command};
+use crate::instance::Instance;
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 
 /// Keeps result sets, and passes everything else on.
-struct Capture<'a> {
+struct Taking<'a> {
     inner: &'a mut dyn ResultSink,
-    sets: Vec<(Vec<OutColumn>, Vec<Row>)>,
+    instance: Arc<Instance>,
+    sets: Vec<Capture>,
+    /// Why a row could not be kept: nobody wants more of them.
+    failed: Option<SqlError>,
 }
 
-impl ResultSink for Capture<'_> {
+impl ResultSink for Taking<'_> {
     fn columns(&mut self, columns: &[ColumnMeta]) {
         let columns = columns.iter().map(|c| OutColumn {
             name: c.name.as_str().into(),
             ..OutColumn::unnamed(c.ty, c.nullable)
         });
-        self.sets.push((columns.collect(), Vec::new()));
+        let engine = self.instance.databases.engine.clone();
+        self.sets.push(Capture::new(
+            columns.collect(),
+            self.instance.workspace.clone(),
+            Box::new(move || engine.spill_file()),
+        ));
     }
 
     fn row(&mut self, values: &[Value]) {
-        if let Some((_, rows)) = self.sets.last_mut() {
-            rows.push(values.to_vec());
+        if self.failed.is_none()
+            && let Some(set) = self.sets.last_mut()
+        {
+            self.failed = set.put(values).err();
         }
     }
 
@@ -51,7 +65,7 @@ impl ResultSink for Capture<'_> {
     fn flush_hint(&mut self) {}
 
     fn cancelled(&self) -> bool {
-        self.inner.cancelled()
+        self.failed.is_some() || self.inner.cancelled()
     }
 }
 
@@ -103,6 +117,17 @@ impl Run<'_> {
         result
     }
 
+    /// What the table that takes the rows is: its columns must be the same when the rows are there.
+    fn shape_of(&mut self, target: &ast::Target) -> SqlResult<Option<Vec<TableColumn>>> {
+        let ast::TargetKind::Table(name) = &target.kind else {
+            return Ok(None);
+        };
+        Ok(match self.ask_host(|h| h.target(name))? {
+            Some(Source::Table(table)) => Some(table.columns().to_vec()),
+            _ => None,
+        })
+    }
+
     /// The rows of every result set are inserted by one statement, after the call has ended.
     fn called_and_inserted(
         &mut self,
@@ -110,14 +135,17 @@ impl Run<'_> {
         stmt: &ast::InsertStmt,
         exec: &ast::ExecStmt,
     ) -> SqlResult<Next> {
-        let mut capture = Capture {
+        let target = self.shape_of(&stmt.target)?;
+        let mut taking = Taking {
+            instance: self.session.instance.clone(),
             inner: &mut *self.sink,
             sets: Vec::new(),
+            failed: None,
         };
         let mut run = Run {
             session: &mut *self.session,
             program: self.program,
-            sink: &mut capture,
+            sink: &mut taking,
             cancel: self.cancel,
             vars: std::mem::take(&mut self.vars),
             bound: Plans::none(self.program.steps.len()),
@@ -136,20 +164,33 @@ impl Run<'_> {
             reported: true,
             clock: None,
             profile: None,
+            loaded: None,
+            values: None,
             rebound: false,
+            heading: None,
         };
         let next = run.exec(at, exec);
         let (vars, from_inside) = (std::mem::take(&mut run.vars), run.from_inside);
-        let sets = capture.sets;
+        let Taking { sets, failed, .. } = taking;
         self.vars = vars;
         self.from_inside = from_inside;
+        if let Some(e) = failed {
+            return Err(e);
+        }
         match next? {
             Next::Step => {}
             other => return Ok(other),
         }
+        if self.shape_of(&stmt.target)? != target {
+            return Err(SqlError::new(&messages::INSERT_EXEC_SCHEMA_CHANGED, &[]));
+        }
+        let sets: Vec<Captured> = sets
+            .into_iter()
+            .map(Capture::finish)
+            .collect::<SqlResult<_>>()?;
         self.bound[at] = None;
         self.change(at, command::INSERT, "INSERT", |h| {
-            dml::insert_rows(h, stmt, sets.clone())
+            dml::insert_rows(h, stmt, &sets)
         })?;
         self.bound[at] = None;
         Ok(Next::Step)

@@ -31,7 +31,8 @@ impl Run<'_> {
         let plan = self.ask_host(|h| Binder::new(h).parallel_select(&stmt));
         let plan = self.binding(plan)?;
         let inherits = single_table(&stmt);
-        let columns = new_columns(&plan.columns, inherits, &made).map_err(|e| e.at_line(line))?;
+        let columns = new_columns(name.name(), &plan.columns, inherits, &made);
+        let columns = columns.map_err(|e| e.at_line(line))?;
         self.writable()?;
         let temporary = is_temporary(name);
         let full = match temporary {
@@ -133,11 +134,11 @@ fn fill(
 ) -> SqlResult<u64> {
     let kept = table.columns().iter().position(|c| c.identity);
     let (mut n, mut highest) = (0, None);
-    let mut operator = plan.start(cx)?;
+    let mut operator = plan.start_for(limit, cx)?;
     let internal = || SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]);
     let mut load = table.load(ALONE, cx)?.ok_or_else(internal)?;
     while n < limit
-        && let Some(batch) = operator.next(cx)?
+        && let Some(batch) = cx.asking(limit - n, |cx| operator.next(cx))?
     {
         for mut row in batch {
             if n == limit {
@@ -146,10 +147,10 @@ fn fill(
             match (made, kept) {
                 (Some((at, _)), _) => {
                     row[*at] = table.next_identity(cx)?;
-                    cx.identity = row[*at].as_i64();
+                    cx.identity = row[*at].as_whole();
                 }
                 (None, Some(at)) => {
-                    cx.identity = row[at].as_i64();
+                    cx.identity = row[at].as_whole();
                     highest = highest.max(cx.identity);
                 }
                 (None, None) => {}
@@ -175,7 +176,12 @@ const ALONE: ScanLock = ScanLock {
     ..ScanLock::READ
 };
 
-fn new_columns(from: &[OutColumn], inherits: bool, made: &Made) -> SqlResult<Vec<NewColumn>> {
+fn new_columns(
+    table: &str,
+    from: &[OutColumn],
+    inherits: bool,
+    made: &Made,
+) -> SqlResult<Vec<NewColumn>> {
     let mut columns: Vec<NewColumn> = Vec::with_capacity(from.len());
     for (i, c) in from.iter().enumerate() {
         if c.name.is_empty() {
@@ -183,7 +189,7 @@ fn new_columns(from: &[OutColumn], inherits: bool, made: &Made) -> SqlResult<Vec
         }
         let same = |o: &NewColumn| o.name.to_lowercase() == c.name.to_lowercase();
         if columns.iter().any(same) {
-            let args: [&dyn std::fmt::Display; 2] = [&c.name, &""];
+            let args: [&dyn std::fmt::Display; 2] = [&c.name, &table];
             return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args).with_state(3));
         }
         let mine = made.as_ref().filter(|(at, _)| *at == i);

@@ -10,14 +10,20 @@ const MAX_ARGUMENTS: usize = 20;
 /// A longer text is cut and ends in three dots.
 const MAX_LENGTH: usize = 2047;
 
-/// The text with its arguments filled in.
-pub fn format(text: &str, args: &[(SqlType, Value)]) -> SqlResult<String> {
-    if args.len() > MAX_ARGUMENTS {
-        return Err(SqlError::new(
+/// 2747
+pub fn check_count(arguments: usize) -> SqlResult<()> {
+    match arguments > MAX_ARGUMENTS {
+        false => Ok(()),
+        true => Err(SqlError::new(
             &messages::RAISERROR_TOO_MANY_PARAMETERS,
             &[&MAX_ARGUMENTS],
-        ));
+        )),
     }
+}
+
+/// The text with its arguments filled in.
+pub fn format(text: &str, args: &[(SqlType, Value)]) -> SqlResult<String> {
+    check_count(args.len())?;
     for (i, (ty, _)) in args.iter().enumerate() {
         if !(ty.id.is_integer() || ty.id.is_string() || ty.id.is_binary()) {
             let args: [&dyn std::fmt::Display; 2] = [&ty.id.name(), &(i + 1)];

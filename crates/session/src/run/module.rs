@@ -7,8 +7,8 @@ use duramen_catalog::{ModuleColumn, ModuleDef, ObjectKind};
 use duramen_query::{Binder, OutColumn};
 use duramen_tsql::ast::{self, ModuleKind, ModuleMode};
 
+use super::callable::callable;
 use super::checked::look_at;
-use super::exec::callable;
 use super::{Run, command, trigger};
 use crate::databases::OpenDb;
 use crate::functions_of_users::{BodyFunction, body_function};
@@ -341,7 +341,7 @@ impl Run<'_> {
         program: &Program,
         function: Option<&BodyFunction>,
     ) -> SqlResult<Vec<String>> {
-        let mut tables = super::tables_of(program);
+        let mut tables = super::made_tables(program);
         tables.extend(function.and_then(BodyFunction::result_table));
         let returns = function.map(duramen_query::host::UserFunction::returns);
         let found = look_at(self.session, program, (&tables, returns), self.cancel);

@@ -9,7 +9,7 @@ use duramen_query::memory::MemoryTable;
 use duramen_types::Value;
 
 use super::checked::Early;
-use super::{Ended, Place, Plans, Run, tables_of};
+use super::{Ended, Place, Plans, Run, made_tables};
 use crate::program::Program;
 use crate::sink::EnvChange;
 
@@ -54,7 +54,7 @@ impl Run<'_> {
             return Err(SqlError::new(&messages::NESTING_LEVEL_EXCEEDED, &limit));
         }
         vars.resize(program.variables.len(), Value::Null);
-        let mut tables = tables_of(program);
+        let mut tables = made_tables(program);
         for (own, given) in tables.iter_mut().zip(given) {
             *own = given;
         }
@@ -67,9 +67,26 @@ impl Run<'_> {
         if let Some(database) = database {
             self.session.database = database.into();
         }
+        let instance = &self.session.instance;
+        let level = match own {
+            true if self.session.database == home => self.session.options.level,
+            true => instance.databases.language_of(&self.session.database).0,
+            // Those of the system are written in the language of today.
+            false => 160,
+        };
+        self.session.options.level = level;
         let start = self.session.database.clone();
         let scope_identity = self.session.state.scope_identity.take();
         self.session.state.nesting += 1;
+        let run_level = self.session.state.nesting;
+        debug_assert!(
+            run_level <= MAX_NESTING,
+            "programs are nested deeper than is let"
+        );
+        debug_assert!(
+            vars.len() >= program.variables.len(),
+            "a program has fewer variables than it declares"
+        );
         let mut run = Run {
             session: &mut *self.session,
             program,
@@ -95,7 +112,10 @@ impl Run<'_> {
             reported: false,
             clock: None,
             profile: None,
+            loaded: None,
+            values: None,
             rebound: false,
+            heading: None,
         };
         let ended = match run.execute() {
             // Errors that it has told make the status of a procedure that gives none: 10 less the worst severity.
@@ -103,7 +123,15 @@ impl Run<'_> {
             other => other,
         };
         let (vars, bound, rebound) = (run.vars, run.bound, run.rebound);
-        self.session.state.chain.pop();
+        debug_assert!(
+            run_level == self.session.state.nesting,
+            "a program inside has left the level it was called at"
+        );
+        let chained = self.session.state.chain.pop();
+        debug_assert!(
+            chained.is_some(),
+            "the chain of owners is shorter than the calls"
+        );
         self.session.state.scope_identity = scope_identity;
         let level = self.session.state.nesting;
         self.session.drop_temporaries(level);
@@ -130,7 +158,11 @@ impl Run<'_> {
     /// 266: the inside began or ended transactions that it did not end or begin.
     fn counted(&mut self, before: u32, procedure: Option<String>, ended: Ended) -> Ended {
         let after = self.session.trancount();
-        if before == after || !matches!(ended, Ended::Done(_)) {
+        // One that IMPLICIT_TRANSACTIONS has begun is nobody's BEGIN.
+        let open = self.session.transaction.as_ref().map(|t| t.id);
+        let implicit = open.is_some() && open == self.session.state.implicit;
+        let own = after - u32::from(before == 0 && implicit);
+        if before == own || !matches!(ended, Ended::Done(_)) {
             return ended;
         }
         let message = &messages::TRANSACTION_COUNT_MISMATCH;

@@ -124,6 +124,8 @@ impl Run<'_> {
                 let info = session.state.context.info.as_deref();
                 session.activity.note_context_info(info);
             }
+            // 0 stands for the default of old.
+            ("TEXTSIZE", Some(0), _) => options.textsize = 4096,
             ("TEXTSIZE", Some(n), _) => options.textsize = n as i32,
             ("ROWCOUNT", Some(n), _) if n >= 0 => options.rowcount = n as u64,
             ("DATEFIRST", Some(n), _) => {
@@ -131,9 +133,13 @@ impl Run<'_> {
                     return Err(SqlError::new(&messages::DATEFIRST_OUT_OF_RANGE, &[&n]));
                 }
                 options.datefirst = n as u8;
+                options.explicit.datefirst = true;
             }
             ("DATEFORMAT", _, Some(f)) => match DateOrder::from_name(&f) {
-                Some(order) => options.date_order = order,
+                Some(order) => {
+                    options.date_order = order;
+                    options.explicit.dateformat = true;
+                }
                 None => return Err(SqlError::new(&messages::DATEFORMAT_INVALID, &[&f])),
             },
             ("LANGUAGE", _, Some(l)) => {

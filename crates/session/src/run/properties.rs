@@ -117,6 +117,7 @@ impl Run<'_> {
             }
             _ => {}
         }
+        let new = there.is_none();
         let property = PropertyDef {
             class,
             id,
@@ -124,9 +125,14 @@ impl Run<'_> {
             name: there.map_or(name, |p| p.name.clone()),
             value,
         };
-        self.define(command::OTHER, called, |d| match drops {
+        let statement = match called {
+            "sp_addextendedproperty" => "sp_addextendedproperty",
+            "sp_updateextendedproperty" => "sp_updateextendedproperty",
+            _ => "sp_dropextendedproperty",
+        };
+        self.define(command::OTHER, statement, |d| match drops {
             true => d.db.catalog.delete_property(d.tx, &property),
-            false => d.db.catalog.put_property(d.tx, &property),
+            false => d.db.catalog.put_property(d.tx, &property, new),
         })
     }
 }

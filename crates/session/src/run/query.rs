@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_query::{Binder, Cx, Plan, Sizes, dml::Dml};
-use duramen_tsql::ast;
+use duramen_query::{Binder, Changed, Cx, Plan, Sizes, Wanted, dml::Dml};
+use duramen_tsql::ast::{self, StatementKind};
 use duramen_txn::{Transaction, TxnKind};
-use duramen_types::SqlType;
+use duramen_types::{SqlType, Value};
 
 use super::checked::EarlyBound;
 use super::{Bound, Run, command, textsize};
 use crate::host::HostView;
+use crate::memory_grants::{Percents, Semaphore};
+use crate::program::Op;
 use crate::sink::{ColumnMeta, ResultSink};
 use crate::versioning;
 
@@ -51,7 +53,7 @@ impl Run<'_> {
                     Some(EarlyBound::Query(bound)) => bound.parallel(),
                     _ => self.ask_host(|h| Binder::new(h).parallel_select(stmt)),
                 };
-                let plan = Arc::new(self.binding(plan)?);
+                let plan = Arc::new(self.binding(plan)?.lending());
                 let sizes = Arc::new(Sizes::of(&plan));
                 self.keep(at, Bound::Plan(plan.clone(), sizes));
                 plan
@@ -64,6 +66,7 @@ impl Run<'_> {
                 None => {
                     let columns: Vec<ColumnMeta> = plan.columns.iter().map(meta).collect();
                     self.sink.columns(&columns);
+                    self.heading = Some(0);
                     *sent = Some(heading);
                 }
                 Some(told) if *told == heading => {}
@@ -74,11 +77,12 @@ impl Run<'_> {
                 }
             }
         }
-        if !reads_nothing(stmt) {
+        if self.session.options.implicit_transactions && !reads_nothing(stmt) {
             self.begin_implicitly()?;
         }
         let transaction = self.statement_transaction("SELECT");
-        let result = self.rows(at, &plan, assigns, &transaction);
+        let granted = self.granted(at, |run| run.rows(at, &plan, assigns, &transaction));
+        let result = granted.and_then(|result| result);
         self.end_statement(&transaction, result.is_ok())?;
         let n = result?;
         self.session.state.rowcount = n;
@@ -97,21 +101,25 @@ impl Run<'_> {
         let limit = self.session.options.row_limit();
         self.show_live(at);
         let long = textsize::cut_columns(plan, self.session.options.textsize);
+        let mut n = 0;
         let (result, null_eliminated) = self.with_cx(Some(transaction.clone()), |cx, sink| {
             let result = match (assigns, &long) {
-                (true, _) => send(plan, limit, None, cx),
-                (false, None) => send(plan, limit, Some(sink), cx),
+                (true, _) => send(plan, limit, None, &mut n, cx),
+                (false, None) => send(plan, limit, Some(sink), &mut n, cx),
                 (false, Some(long)) => {
                     let mut cut = textsize::Cut::new(sink, long);
-                    send(plan, limit, Some(&mut cut), cx)
+                    send(plan, limit, Some(&mut cut), &mut n, cx)
                 }
             };
             (result, cx.null_eliminated)
         });
+        if !assigns {
+            self.heading = Some(n);
+        }
         if null_eliminated && result.is_ok() {
             self.null_eliminated(at);
         }
-        result
+        result.map(|()| n)
     }
 
     /// 8153: an aggregate passed over a NULL.
@@ -121,11 +129,38 @@ impl Run<'_> {
         }
     }
 
+    /// Runs a statement with the memory that its plan is expected to want, which it may have to wait for.
+    fn granted<T>(&mut self, at: usize, f: impl FnOnce(&mut Self) -> T) -> SqlResult<T> {
+        // Within a statement that has been granted memory nobody waits for more.
+        if self.session.state.memory.is_some() {
+            return Ok(f(self));
+        }
+        // What is bound has just been looked at, or made.
+        let wanted = match &self.bound[at] {
+            Some((_, Bound::Plan(_, sizes) | Bound::Dml(_, sizes))) => *sizes.wanted(),
+            _ => Wanted::default(),
+        };
+        let percents = match &self.program.steps[at].op {
+            Op::Run(kind) => percents(kind),
+            _ => Percents::default(),
+        };
+        if !Semaphore::is_asked(&wanted, percents) {
+            return Ok(f(self));
+        }
+        let grants = self.session.instance.grants.clone();
+        let spid = self.session.spid;
+        let grant = grants.ask(spid, &wanted, percents, self.cancel)?;
+        self.session.state.memory = Some(grant);
+        let result = f(self);
+        self.session.state.memory = None;
+        Ok(result)
+    }
+
     pub(super) fn change(
         &mut self,
         at: usize,
         number: u16,
-        name: &str,
+        name: &'static str,
         bind: impl Fn(&HostView<'_>) -> SqlResult<Dml>,
     ) -> SqlResult<()> {
         let mut result = self.change_once(at, number, name, &bind);
@@ -143,7 +178,7 @@ impl Run<'_> {
         &mut self,
         at: usize,
         number: u16,
-        name: &str,
+        name: &'static str,
         bind: impl Fn(&HostView<'_>) -> SqlResult<Dml>,
     ) -> SqlResult<()> {
         let known = match self.checked(at) {
@@ -163,6 +198,16 @@ impl Run<'_> {
                 dml
             }
         };
+        self.granted(at, |run| run.change_bound(at, number, name, &dml))?
+    }
+
+    fn change_bound(
+        &mut self,
+        at: usize,
+        number: u16,
+        name: &'static str,
+        dml: &Arc<Dml>,
+    ) -> SqlResult<()> {
         if let Some(asked) = self.session.state.write_to_ask.take() {
             let (database, table) = dml.table().place();
             let (schema, table) = table.split_once('.').unwrap_or(("dbo", table));
@@ -190,21 +235,29 @@ impl Run<'_> {
         let point = transaction.statement_point(locks);
         let limit = self.session.options.row_limit();
         self.show_live(at);
+        let loaded = self.loaded.as_mut().map(|l| l.rows(dml));
         let done = self.with_cx(Some(transaction.clone()), |cx, sink| {
             cx.row_limit = limit;
-            cx.changed = (!triggers.is_empty()).then(Default::default);
-            let result = change_rows(&dml, sink, cx);
+            let fires = !triggers.is_empty();
+            cx.changed = loaded.or_else(|| fires.then(|| Box::new(Changed::of(&**dml.table()))));
+            let result = change_rows(dml, sink, cx);
             (result, cx.identity, cx.changed.take(), cx.duplicate_ignored)
         });
-        let (result, identity, changed, ignored) = done;
+        let (result, identity, mut changed, ignored) = done;
+        if let Some(loaded) = &mut self.loaded {
+            loaded.changed = changed.take();
+        }
         dml.statement_ended(result.is_ok());
+        if dml.output_columns().is_some() {
+            self.heading = Some(0);
+        }
         if number == command::INSERT {
             let state = &mut self.session.state;
             state.identity = identity;
             state.scope_identity = identity.or(state.scope_identity);
         }
         let fired = match (&result, changed) {
-            (Ok(n), Some(changed)) => self.fire(&triggers, &dml, changed, *n, &transaction),
+            (Ok(n), Some(changed)) => self.fire(&triggers, dml, *changed, *n, &transaction),
             _ => Ok(()),
         };
         let succeeded = result.is_ok() && fired.is_ok() && !self.stopped;
@@ -239,31 +292,54 @@ impl Run<'_> {
     }
 }
 
-/// Gives a plan's rows to the sink, at most `limit`, or only counts them when there is none.
+/// What the hints of a statement say about its grant.
+fn percents(kind: &StatementKind) -> Percents {
+    let hints = match kind {
+        StatementKind::Select(s) => &s.hints,
+        StatementKind::Insert(s) => &s.hints,
+        StatementKind::Update(s) => &s.hints,
+        StatementKind::Delete(s) => &s.hints,
+        _ => return Percents::default(),
+    };
+    let of = |name: &str| {
+        let hint = hints.iter().find(|h| h.name == name)?;
+        duramen_query::bind::grant_percent(hint)
+    };
+    match hints.is_empty() {
+        true => Percents::default(),
+        false => Percents {
+            least: of("MIN_GRANT_PERCENT"),
+            most: of("MAX_GRANT_PERCENT"),
+        },
+    }
+}
+
+/// Gives a plan's rows to the sink, at most `limit`, or only counts them when there is none; `n` is how many.
 fn send(
     plan: &Plan,
     limit: u64,
     mut sink: Option<&mut dyn ResultSink>,
+    n: &mut u64,
     cx: &mut Cx<'_>,
-) -> SqlResult<u64> {
-    let mut n = 0;
+) -> SqlResult<()> {
     let mut rows = || {
-        let mut operator = plan.start(cx)?;
-        while n < limit
-            && let Some(mut batch) = operator.next(cx)?
-        {
-            batch.truncate(usize::try_from(limit - n).unwrap_or(usize::MAX));
-            n += batch.len() as u64;
+        let mut operator = plan.start_for(limit, cx)?;
+        let mut told = |row: &[Value]| {
             if let Some(sink) = &mut sink {
-                batch.iter().for_each(|row| sink.row(row));
+                sink.row(row);
             }
+        };
+        while *n < limit
+            && let Some(given) = operator.each(limit - *n, cx, &mut told)?
+        {
+            *n += given;
         }
         Ok(())
     };
     match rows() {
-        Ok(()) => Ok(n),
+        Ok(()) => Ok(()),
         // A statement that has told something cannot begin again.
-        Err(e) if n > 0 && versioning::is_stale(&e) => Err(e.with_state(2)),
+        Err(e) if *n > 0 && versioning::is_stale(&e) => Err(e.with_state(2)),
         Err(e) => Err(e),
     }
 }
@@ -279,9 +355,7 @@ fn change_rows(dml: &Dml, sink: &mut dyn ResultSink, cx: &mut Cx<'_>) -> SqlResu
         let told = heading.is_some() && versioning::is_stale(&e);
         if told { e.with_state(2) } else { e }
     })?;
-    std::mem::take(&mut cx.output)
-        .iter()
-        .for_each(|row| sink.row(row));
+    cx.send_output(&mut |row| sink.row(row))?;
     Ok(n)
 }
 
@@ -316,9 +390,13 @@ pub(super) fn assignments(stmt: &ast::SelectStmt) -> SqlResult<bool> {
     Ok(count > 0)
 }
 
-/// `SELECT 1`: no table is named, so no transaction begins.
+/// `SELECT 1`: no table is named, in no subquery either, so no transaction begins.
 fn reads_nothing(stmt: &ast::SelectStmt) -> bool {
-    matches!(&stmt.body, ast::QueryExpr::Select(spec) if spec.from.is_empty())
+    let mut named = false;
+    ast::walk::query(stmt, &mut |part| {
+        named |= matches!(part, ast::walk::Part::Source(_));
+    });
+    !named
 }
 
 pub(crate) fn into(stmt: &ast::SelectStmt) -> Option<&ast::ObjectName> {

@@ -7,7 +7,7 @@ use duramen_query::Binder;
 use duramen_tsql::ast;
 use duramen_types::{SqlType, to_display};
 
-use super::Run;
+use super::{Run, command};
 use crate::security::Right;
 
 /// From now to the next time the clock shows this time of day.
@@ -35,10 +35,15 @@ impl Run<'_> {
     }
 
     /// 3607 and 3606: errors of arithmetic that gave NULL, unless ARITHIGNORE is ON.
+    #[inline]
     pub(super) fn tell_forgiven(&mut self) {
-        if self.session.options.ansi_warnings {
-            return;
+        if !self.session.options.ansi_warnings {
+            self.tell_if_forgiven();
         }
+    }
+
+    #[cold]
+    fn tell_if_forgiven(&mut self) {
         let noted = duramen_types::lenient::take();
         if self.session.options.arithignore {
             return;
@@ -66,6 +71,7 @@ impl Run<'_> {
             ..SqlError::print(message)
         };
         self.sink.info(&info);
+        self.done(None, command::OTHER, false);
         Ok(())
     }
 
@@ -75,11 +81,19 @@ impl Run<'_> {
         kind: ast::WaitForKind,
         value: &ast::Expr,
     ) -> SqlResult<()> {
-        let value = self.constant(value)?;
+        let bound = self.ask_host(|h| Binder::new(h).scalar(value));
+        let bound = self.binding(bound)?;
+        let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
         let text = match value.as_text() {
             Some(text) => text,
             // A datetime counts by its time of day.
-            None => to_display(&value, &SqlType::DATETIME),
+            None if bound.ty.id.is_temporal() => {
+                let ctx = self.session.options.convert_ctx();
+                let time = SqlType::time(3);
+                let time = duramen_types::convert(&value, &bound.ty, &time, None, &ctx)?;
+                to_display(&time, &SqlType::time(3))
+            }
+            None => to_display(&value, &bound.ty),
         };
         let bad = || SqlError::new(&messages::WAITFOR_TIME_SYNTAX, &[&text]);
         let mut wait = crate::names::parse_delay(&text).ok_or_else(bad)?;
@@ -93,6 +107,11 @@ impl Run<'_> {
             let left = until.saturating_sub(duramen_os::time::now().nanos());
             duramen_os::thread::sleep(std::time::Duration::from_nanos(left.min(20_000_000)));
         }
+        // What was given up has not waited to its end.
+        if self.cancel.is_set() {
+            return Err(duramen_query::cancelled());
+        }
+        self.done(None, command::OTHER, false);
         Ok(())
     }
 
@@ -151,6 +170,11 @@ impl Run<'_> {
         if logged {
             self.session.log_error(&error);
         }
+        if severity >= 20 {
+            let args: [&dyn std::fmt::Display; 3] = [&self.session.spid.0, &number, &severity];
+            let first = SqlError::new(&messages::PROCESS_RAISED_FATAL, &args);
+            self.before.push(first.with_state(2));
+        }
         if severity > 10 {
             return Err(error);
         }
@@ -158,6 +182,7 @@ impl Run<'_> {
             self.set_error = error.number;
         }
         self.say(&error, at);
+        self.done(None, command::OTHER, false);
         if stmt.options.iter().any(|o| o == "NOWAIT") {
             self.sink.flush_hint();
         }

@@ -86,10 +86,21 @@ impl Run<'_> {
         };
         self.define(command::OTHER, "sp_rename", |d| {
             let snapshot = d.db.catalog.snapshot()?;
-            let found = item(&snapshot, &name.parts, kind).ok_or_else(|| match kind {
-                None | Some("OBJECT") => no_item(),
-                Some(_) => wrong(),
-            })?;
+            // The name of the current database may stand in front.
+            let within = match &name.parts[..] {
+                [first, _, rest @ ..] if !rest.is_empty() && same(first, &database) => {
+                    &name.parts[1..]
+                }
+                all => all,
+            };
+            let found = item(&snapshot, &name.parts, kind);
+            let found =
+                found
+                    .or_else(|| item(&snapshot, within, kind))
+                    .ok_or_else(|| match kind {
+                        None | Some("OBJECT") => no_item(),
+                        Some(_) => wrong(),
+                    })?;
             let taken = |what: &str| {
                 let args: [&dyn Display; 2] = [&new, &what];
                 SqlError::new(&messages::NEW_NAME_IN_USE, &args)

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::{ModuleDef, Snapshot};
+use duramen_catalog::{ModuleDef, ObjectKind, Snapshot};
 use duramen_tsql::ast::{self, QueryExpr, SelectItem, StatementKind, TableSource};
 
 use super::Run;
@@ -52,6 +52,58 @@ fn bound_by(snapshot: &Snapshot, words: &[&str]) -> Option<Arc<ModuleDef>> {
     found.cloned()
 }
 
+/// The table whose computed column, or the constraint, that calls a function of this name.
+fn used_by_table(snapshot: &Snapshot, name: &ast::ObjectName) -> Option<String> {
+    let schema = snapshot.schema(name.schema().unwrap_or("dbo"))?;
+    let functions = [
+        ObjectKind::SCALAR_FUNCTION,
+        ObjectKind::INLINE_FUNCTION,
+        ObjectKind::TABLE_FUNCTION,
+    ];
+    let meant = snapshot.find(schema.id, name.name())?;
+    if !functions.contains(&meant.kind) {
+        return None;
+    }
+    let calls = |text: &str| {
+        // Few texts have the word: only they are parsed.
+        names(text, &meant.name) && calls_function(text, &schema.name, &meant.name)
+    };
+    snapshot.tables.values().find_map(|t| {
+        let computed = t.columns.iter().filter_map(|c| c.computed.as_ref());
+        if computed.into_iter().any(|c| calls(&c.text)) {
+            return Some(t.name.clone());
+        }
+        let check = t.checks.iter().find(|c| calls(&c.text)).map(|c| &c.name);
+        let mut defaults = t.columns.iter().filter_map(|c| c.default.as_ref());
+        let default = || defaults.find(|d| calls(&d.text)).map(|d| &d.name);
+        check.or_else(default).cloned()
+    })
+}
+
+/// Whether an expression calls a function of a user by this name.
+fn calls_function(text: &str, schema: &str, name: &str) -> bool {
+    let options = duramen_tsql::ParseOptions {
+        quoted_identifier: true,
+    };
+    let parsed = duramen_tsql::parse_expression(text, &options);
+    let Ok(parsed) = parsed.or_else(|_| duramen_tsql::parse_condition(text, &options)) else {
+        return false;
+    };
+    let mut found = false;
+    ast::walk::expr(&parsed, &mut |part| {
+        if let ast::walk::Part::Expr(e) = part
+            && let ast::ExprKind::Function(call) = &e.kind
+        {
+            let of = call
+                .name
+                .schema()
+                .is_some_and(|s| s.eq_ignore_ascii_case(schema));
+            found |= of && call.name.name().eq_ignore_ascii_case(name);
+        }
+    });
+    found
+}
+
 impl Run<'_> {
     fn catalog(&self, database: &str) -> SqlResult<Option<Arc<Snapshot>>> {
         let found = self.session.instance.databases.find(database);
@@ -68,6 +120,10 @@ impl Run<'_> {
         let Some(snapshot) = self.catalog(database)? else {
             return Ok(());
         };
+        if let Some(user) = used_by_table(&snapshot, name) {
+            let args: [&dyn Display; 3] = [&what, &name.display(), &user];
+            return Err(SqlError::new(&messages::OBJECT_REFERENCED, &args));
+        }
         match bound_by(&snapshot, &[name.name()]) {
             None => Ok(()),
             Some(module) => {

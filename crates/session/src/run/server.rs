@@ -31,6 +31,13 @@ pub(super) fn check_arguments(
             return Err(error.with_state(2));
         }
     }
+    for (i, g) in given.iter().enumerate() {
+        let Some(name) = &g.name else { continue };
+        let twice = |o: &Given| o.name.as_ref().is_some_and(|n| same(n, name));
+        if given[..i].iter().any(twice) {
+            return Err(SqlError::new(&messages::PARAMETER_SUPPLIED_TWICE, &[name]));
+        }
+    }
     Ok(())
 }
 

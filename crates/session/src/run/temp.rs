@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_observe::Counter;
 use duramen_query::host::{Source, Table};
 use duramen_tsql::ast;
 use duramen_txn::TxnKind;
@@ -194,6 +195,7 @@ impl Run<'_> {
 
     /// Makes a table or procedure that was created visible. A global one lives until the session ends.
     pub(super) fn note_temporary(&mut self, name: String, full: String, procedure: bool) {
+        duramen_observe::count(Counter::TempTablesCreated, u64::from(!procedure));
         let level = match name.starts_with("##") {
             true => 0,
             false => self.session.state.nesting,

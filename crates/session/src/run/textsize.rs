@@ -3,9 +3,12 @@
 //! It cuts what is sent, not what is computed with: the rows go through a sink that shortens those columns. Drivers set
 //! it for their limits on fields.
 
-use duramen_base::SqlError;
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult};
 use duramen_query::Plan;
-use duramen_types::Value;
+use duramen_types::spooled::Bytes;
+use duramen_types::{Spooled, Value};
 
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 
@@ -43,6 +46,23 @@ impl<'a> Cut<'a> {
     }
 }
 
+/// The beginning of a value that is not in memory.
+#[derive(Debug)]
+struct Front {
+    of: Spooled,
+    bytes: usize,
+}
+
+impl Bytes for Front {
+    fn len(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    fn read(&self, at: u64, out: &mut [u8]) -> SqlResult<()> {
+        self.of.read(at as usize, out)
+    }
+}
+
 impl ResultSink for Cut<'_> {
     fn columns(&mut self, columns: &[ColumnMeta]) {
         self.inner.columns(columns);
@@ -55,6 +75,10 @@ impl ResultSink for Cut<'_> {
             match values.get_mut(*at) {
                 Some(Value::VarChar(b) | Value::Binary(b)) => b.truncate(bytes),
                 Some(Value::NVarChar(units)) => units.truncate(bytes / 2),
+                Some(Value::Spooled(s)) if s.len() > bytes => {
+                    let of = s.clone();
+                    *s = Spooled::new(Arc::new(Front { of, bytes }));
+                }
                 _ => {}
             }
         }

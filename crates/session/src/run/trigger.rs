@@ -3,9 +3,11 @@
 //! Invariants:
 //! 1. A trigger runs in the transaction of the statement that fires it; one that has none of its own gets one first, so
 //!    that ROLLBACK in the trigger has something to roll back. A trigger that ends the transaction ends the batch (3609).
-//! 2. `inserted` and `deleted` are seen by the trigger's own statements and by nothing that it calls.
-//! 3. XACT_ABORT is on inside: an error there takes the whole transaction back.
+//!    [assert: trigger/1]
+//! 2. `inserted` and `deleted` are seen by the trigger's own statements and by nothing that it calls. [assert: trigger/2]
+//! 3. XACT_ABORT is on inside: an error there takes the whole transaction back. [assert: trigger/3]
 //! 4. No trigger fires itself, directly or through others (RECURSIVE_TRIGGERS is off, and further is refused).
+//!    [assert: trigger/4]
 
 use std::sync::Arc;
 
@@ -14,18 +16,19 @@ use duramen_catalog::{ModuleDef, TableDef, TriggerDef, trigger_events};
 use duramen_query::dml::Dml;
 use duramen_query::host::{Event, Host, Source, TableColumn};
 use duramen_query::memory::{MemoryTable, MemoryTableDef};
-use duramen_query::{Changed, Row};
+use duramen_query::{Changed, Spooled};
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 use duramen_txn::{LockMode, Transaction};
 
-use super::exec::callable;
+use super::callable::callable;
 use super::nested::Inner;
 use super::{Ended, Run};
 use crate::ddl::Ddl;
 use crate::program::BodyOf;
 use crate::programs::Callable;
 use crate::settings::option;
+use crate::statement_stats::Standing;
 use crate::table_types::TypesOf;
 
 /// A trigger that is running.
@@ -80,8 +83,9 @@ impl Run<'_> {
         let assigned = dml.assigned_columns();
         let assigned = assigned.iter().map(|c| columns[*c].name.clone());
         let assigned: Vec<String> = assigned.collect();
-        let inserted = pseudo("inserted", columns, changed.inserted);
-        let deleted = pseudo("deleted", columns, changed.deleted);
+        let (inserted, deleted) = changed.finish()?;
+        let inserted = pseudo("inserted", columns, inserted);
+        let deleted = pseudo("deleted", columns, deleted);
         for id in triggers {
             let running = &self.session.state.triggers;
             if running.iter().any(|f| f.trigger.0 == *id) {
@@ -90,6 +94,15 @@ impl Run<'_> {
             let Some((key, module, mut callable)) = self.trigger(&database, ObjectId(*id))? else {
                 continue;
             };
+            debug_assert!(
+                self.session
+                    .state
+                    .triggers
+                    .iter()
+                    .all(|f| f.trigger != module.id),
+                "trigger/4: a trigger fires itself"
+            );
+            let firing = self.session.state.triggers.len();
             self.session.state.triggers.push(Firing {
                 trigger: module.id,
                 level: self.session.state.nesting + 1,
@@ -99,7 +112,15 @@ impl Run<'_> {
                 columns: columns.iter().map(|c| c.name.clone()).collect(),
             });
             self.session.state.rowcount = rows;
+            debug_assert!(
+                self.session.transaction.is_some(),
+                "trigger/1: a trigger runs without a transaction to roll back"
+            );
             let xact_abort = std::mem::replace(&mut self.session.options.xact_abort, true);
+            debug_assert!(
+                self.session.options.xact_abort,
+                "trigger/3: an error in a trigger takes the transaction back"
+            );
             let place = (Some(module.name.clone()), Some(database.clone()));
             let inputs = (Vec::new(), Vec::new());
             // What it binds names the rows of this one firing.
@@ -109,8 +130,13 @@ impl Run<'_> {
             let inner = self.inside(&callable.program, bound, inputs, place);
             self.session.options.xact_abort = xact_abort;
             self.session.state.triggers.pop();
+            debug_assert!(
+                self.session.state.triggers.len() == firing,
+                "trigger/2: the rows of another firing are left"
+            );
             let Inner { ended, bound, .. } = inner?;
-            if bound.checked != checked {
+            let gone = callable.program.stats.standing() == Standing::Gone;
+            if bound.checked != checked || gone {
                 callable.bound.checked = bound.checked;
                 self.session.share_program(&key, &callable);
             }
@@ -128,6 +154,10 @@ impl Run<'_> {
             let now = self.session.transaction.as_ref();
             if now.is_none_or(|t| !Arc::ptr_eq(t, transaction)) {
                 return Err(SqlError::new(&messages::TRANSACTION_ENDED_IN_TRIGGER, &[]));
+            }
+            // A CATCH of its own has heard the error, but what it was about cannot be committed.
+            if transaction.is_doomed() {
+                return Err(SqlError::new(&messages::ERROR_IN_TRIGGER, &[]));
             }
         }
         Ok(())
@@ -161,8 +191,8 @@ impl Run<'_> {
         let mut compiled = self.compiled_trigger(&module.text, &stmt, database)?;
         compiled.program.stats.belongs_to(db.db.id, &module);
         compiled.schema = compiled.program.is_typed().then_some(version);
-        self.session.share_program(&key, &compiled);
-        Ok(Some((key, module, compiled)))
+        let adopted = self.session.adopt_program(&key, compiled);
+        Ok(Some((key, module, adopted)))
     }
 
     fn compiled_trigger(
@@ -199,8 +229,8 @@ impl Run<'_> {
         self.session.state.triggers.push(Firing {
             trigger: ObjectId(0),
             level: self.session.state.nesting,
-            inserted: pseudo("inserted", columns, Vec::new()),
-            deleted: pseudo("deleted", columns, Vec::new()),
+            inserted: pseudo("inserted", columns, Spooled::default()),
+            deleted: pseudo("deleted", columns, Spooled::default()),
             assigned: Vec::new(),
             columns: names(),
         });
@@ -211,23 +241,22 @@ impl Run<'_> {
 }
 
 /// One of the two pseudo-tables.
-fn pseudo(name: &str, columns: &[TableColumn], rows: Vec<Row>) -> Arc<MemoryTable> {
+fn pseudo(name: &str, columns: &[TableColumn], rows: Spooled) -> Arc<MemoryTable> {
     let columns = columns.iter().map(|c| TableColumn {
         identity: false,
         default: None,
         generated: Default::default(),
         ..c.clone()
     });
-    let table = MemoryTable::new(MemoryTableDef {
+    let def = MemoryTableDef {
         name: name.to_owned(),
         columns: columns.collect(),
         keys: Vec::new(),
         checks: Vec::new(),
         computed: Vec::new(),
         identity: None,
-    });
-    table.replace_rows(rows);
-    Arc::new(table)
+    };
+    Arc::new(MemoryTable::of_rows(def, rows))
 }
 
 /// The table of a trigger: 8197 when there is none of that name. Its lock is taken: plans that change it must fire from

@@ -32,7 +32,11 @@ impl StoredTable {
     ) -> SqlResult<Option<Box<dyn Load + '_>>> {
         self.check_writable()?;
         let parts = self.def.data_rowsets().len();
-        if self.shape.ignores || !self.def.is_aligned() || parts > MOST {
+        if self.shape.ignores
+            || !self.shape.long_keys.is_empty()
+            || !self.def.is_aligned()
+            || parts > MOST
+        {
             return Ok(None);
         }
         let locked = lock.grain == LockGrain::Table;

@@ -12,6 +12,7 @@ use duramen_query::rules::Generated;
 use duramen_types::TypeId;
 
 use super::Names;
+use super::key_length::LongKey;
 
 /// How many tables of a database are remembered.
 const MOST: usize = 1024;
@@ -29,6 +30,8 @@ pub struct Shape {
     pub generates: bool,
     /// Whether an index leaves duplicate keys out.
     pub ignores: bool,
+    /// The indexes whose keys may be too long.
+    pub(super) long_keys: Vec<LongKey>,
     pub(super) names: Arc<Names>,
 }
 
@@ -88,6 +91,7 @@ impl Shape {
                 .iter()
                 .map(|i| i.partitioned.as_deref().map(partitioning))
                 .collect(),
+            long_keys: LongKey::all(&def),
             ignores: def.indexes.iter().any(|i| i.options.ignore_dup_key),
             generates: columns.iter().any(TableColumn::is_generated),
             out: columns.iter().map(TableColumn::out).collect(),

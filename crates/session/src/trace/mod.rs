@@ -6,7 +6,8 @@
 //!
 //! Invariants
 //! 1. Telling a row takes no lock but the one around the queue, which is bounded: a row that finds no room is counted.
-//! 2. Rows are written after the logs are durable up to what they tell of.
+//!    [assert: trace/1]
+//! 2. Rows are written after the logs are durable up to what they tell of. [assert: xe/1]
 
 pub(crate) mod classes;
 
@@ -82,7 +83,7 @@ impl TraceRow {
             .text(Column::ApplicationName, &a.login.app)
             .text(Column::LoginName, &a.login.user)
             .text(Column::SessionLoginName, &a.login.user)
-            .with(Column::LoginSid, Field::Bytes(a.sid.clone()))
+            .with(Column::LoginSid, Field::Bytes(a.sid.to_vec()))
             .int(Column::TransactionID, a.transaction_id() as i64)
     }
 
@@ -225,6 +226,10 @@ impl DefaultTrace {
             if room {
                 q.push_back((row, names));
             }
+            debug_assert!(
+                q.len() <= QUEUE,
+                "trace/1: more rows wait than there is room for"
+            );
             room
         });
         self.dropped.fetch_add(u64::from(!kept), Relaxed);

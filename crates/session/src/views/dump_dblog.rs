@@ -104,6 +104,9 @@ impl Blocks {
 
     /// The next block, in log order.
     pub fn next_block(&mut self) -> SqlResult<Option<OpenBlock>> {
+        if duramen_os::thread::is_given_up() {
+            return Err(SqlError::given_up());
+        }
         match self {
             Blocks::Backup(blocks) => blocks.next().transpose(),
             Blocks::LogFile(reader) => reader.next_block().map_err(|e| e.to_sql("")),

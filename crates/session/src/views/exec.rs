@@ -1,10 +1,11 @@
 //! `sys.dm_exec_sessions`, `sys.dm_exec_requests` and `sys.dm_exec_connections`.
 //!
-//! Processor time and memory are not measured for each session: where their columns allow no NULL they are 0. Reads are
-//! pages from the disk, writes pages made dirty; those of the statement at hand are seen between its batches of rows. The server's own
-//! threads are listed to those with VIEW SERVER STATE, recoveries of databases as DB STARTUP; what they read and write is not
-//! counted.
+//! Memory is not measured for each session: where its columns allow no NULL they are 0. Processor time is that of the
+//! requests and their helpers (`crate::work`). Reads are pages from the disk, writes pages made dirty; those of the statement
+//! at hand are seen between its batches of rows. The server's own threads are listed to those with VIEW SERVER STATE,
+//! recoveries of databases as DB STARTUP; what they read and write is not counted.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use duramen_base::SessionId;
@@ -16,10 +17,13 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use super::column::*;
 use super::query_stats::AtStatement;
+use super::tasks::{address as task_address, scheduler_of};
 use crate::activity::{Activity, Glance};
 use crate::host::Context;
+use crate::memory_grants::Asked;
 use crate::security::{Right, Who};
 use crate::session::LoginRequest;
+use crate::work::Times;
 
 pub struct Source {
     who: Arc<Activity>,
@@ -32,6 +36,11 @@ pub struct Source {
     recovery: Option<Recovering>,
     /// Of a request.
     statement: Option<AtStatement>,
+    granted_pages: i64,
+    /// What the request and the session have taken, once somebody has asked.
+    times: OnceCell<(Times, Times)>,
+    /// The system's number of a thread of the server's own; 0: not known.
+    thread: u32,
 }
 
 /// Recoveries have numbers from here on that none of the server's other threads has (*assumed*: which ones is nobody's
@@ -69,6 +78,9 @@ impl Source {
                 background: true,
                 recovery: None,
                 statement: None,
+                times: OnceCell::new(),
+                granted_pages: 0,
+                thread: 0,
             }
         };
         let tasks = background_tasks();
@@ -78,6 +90,7 @@ impl Source {
             let database = task.db.map_or(0, |d| d.0);
             let mut made = source(task.session, task.since, database, task.duty.command());
             made.wait = background_wait(&task);
+            made.thread = task.thread;
             all.push(made);
         }
         let free = (FIRST_RECOVERY..).map(SessionId);
@@ -106,6 +119,23 @@ impl Source {
         ((now - self.now.started) / 1_000_000).max(0)
     }
 
+    fn times(&self) -> &(Times, Times) {
+        self.times.get_or_init(|| {
+            if !self.background {
+                return self.who.times();
+            }
+            let known = Some(self.thread).filter(|thread| *thread != 0);
+            let cpu = known.and_then(duramen_os::time::cpu_of_thread);
+            let cpu = cpu.map_or(0, |cpu| cpu.as_nanos() as u64);
+            let times = Times {
+                cpu,
+                elapsed: self.elapsed().unsigned_abs() * 1_000_000,
+                scheduled: cpu,
+            };
+            (times, times)
+        })
+    }
+
     fn of_statement(&self, value: fn(&AtStatement) -> &Value) -> Value {
         let statement = self.statement.as_ref();
         statement.map_or(Value::Null, |a| value(a).clone())
@@ -118,6 +148,11 @@ impl Source {
 
 fn date_format(s: &Source) -> Value {
     text(&format!("{:?}", s.now.options.date_order).to_lowercase())
+}
+
+/// Milliseconds of nanoseconds; more than the column holds is the most that it holds.
+fn ms(nanos: u64) -> Value {
+    Value::Int(i32::try_from(nanos / 1_000_000).unwrap_or(i32::MAX))
 }
 
 fn time(nanos: i64) -> Value {
@@ -142,15 +177,26 @@ fn endpoint(s: &Source) -> i64 {
 
 fn sources(cx: &Context) -> Vec<Source> {
     let waits = duramen_observe::waiting_tasks();
+    let grants = cx.instance.grants.all().1;
     let source = |who: Arc<Activity>| Source {
         now: who.glance(),
         wait: task_wait(&waits, who.spid, 0),
         background: false,
         recovery: None,
         statement: None,
+        times: OnceCell::new(),
+        thread: 0,
+        granted_pages: granted_pages(&grants, who.spid),
         who,
     };
     visible_sessions(cx).map(source).collect()
+}
+
+/// Pages of memory that a session's statement was granted.
+fn granted_pages(grants: &[Arc<Asked>], session: SessionId) -> i64 {
+    let own = grants.iter().find(|a| a.session == session);
+    let granted = own.and_then(|a| a.granted());
+    granted.map_or(0, |(_, [bytes, ..])| (bytes / 8192) as i64)
 }
 
 /// Without VIEW SERVER STATE everybody sees the sessions of the own login.
@@ -210,8 +256,10 @@ columns! { Source;
         n => int(i64::from(n)),
     };
     "client_version", T::INT, NULL, |s| if s.background { Value::Null } else { int(7) };
-    "client_interface_name", T::nvarchar(32), NULL, |_| Value::Null;
-    "security_id", NO_SID, NOT_NULL, |s| Value::Binary(s.who.sid.clone());
+    "client_interface_name", T::nvarchar(32), NULL, |s| {
+        name(&s.who.login.library.chars().take(32).collect::<String>())
+    };
+    "security_id", NO_SID, NOT_NULL, |s| Value::Binary(s.who.sid.to_vec());
     "login_name", NAME, NOT_NULL, |s| text(&s.who.login.user);
     "nt_domain", NAME, NULL, |_| Value::Null;
     "nt_user_name", NAME, NULL, |_| Value::Null;
@@ -222,10 +270,13 @@ columns! { Source;
     "context_info", T::varbinary(128), NULL, |s| {
         s.who.context_info().map_or(Value::Null, Value::Binary)
     };
-    "cpu_time", T::INT, NOT_NULL, |_| int(0);
-    "memory_usage", T::INT, NOT_NULL, |_| int(0);
-    "total_scheduled_time", T::INT, NOT_NULL, |_| int(0);
-    "total_elapsed_time", T::INT, NOT_NULL, |_| int(0);
+    "cpu_time", T::INT, NOT_NULL, |s| ms(s.times().1.cpu);
+    "memory_usage", T::INT, NOT_NULL, |s| match s.background {
+        true => int(0),
+        false => int((s.who.memory_bytes() / 8192) as i64),
+    };
+    "total_scheduled_time", T::INT, NOT_NULL, |s| ms(s.times().1.scheduled);
+    "total_elapsed_time", T::INT, NOT_NULL, |s| ms(s.times().1.elapsed);
     "endpoint_id", T::INT, NOT_NULL, |s| int(endpoint(s));
     "last_request_start_time", T::DATETIME, NOT_NULL, |s| time(s.now.started);
     "last_request_end_time", T::DATETIME, NULL, |s| match s.now.ended {
@@ -252,8 +303,8 @@ columns! { Source;
     "lock_timeout", T::INT, NOT_NULL, |s| int(s.now.options.lock_timeout);
     "deadlock_priority", T::INT, NOT_NULL, |s| int(s.now.options.deadlock_priority);
     "row_count", T::BIGINT, NOT_NULL, |s| big(s.now.rows);
-    "prev_error", T::INT, NOT_NULL, |_| int(0);
-    "original_security_id", NO_SID, NOT_NULL, |s| Value::Binary(s.who.sid.clone());
+    "prev_error", T::INT, NOT_NULL, |s| int(s.who.last_error());
+    "original_security_id", NO_SID, NOT_NULL, |s| Value::Binary(s.who.sid.to_vec());
     "original_login_name", NAME, NOT_NULL, |s| text(&s.who.login.user);
     "last_successful_logon", T::DATETIME, NULL, |_| Value::Null;
     "last_unsuccessful_logon", T::DATETIME, NULL, |_| Value::Null;
@@ -319,10 +370,10 @@ mod requests {
         "estimated_completion_time", T::BIGINT, NOT_NULL, |s| {
             big(s.recovery.as_ref().map_or(s.now.remaining, |r| r.remaining.as_millis() as u64))
         };
-        "cpu_time", T::INT, NOT_NULL, |_| int(0);
+        "cpu_time", T::INT, NOT_NULL, |s| ms(s.times().0.cpu);
         "total_elapsed_time", T::INT, NOT_NULL, |s| int(s.elapsed());
-        "scheduler_id", T::INT, NULL, |_| Value::Null;
-        "task_address", T::varbinary(8), NULL, |_| Value::Null;
+        "scheduler_id", T::INT, NULL, |s| int(scheduler_of(s.who.spid.0, 0));
+        "task_address", T::varbinary(8), NULL, |s| task_address(s.who.spid.0, 0);
         "reads", T::BIGINT, NOT_NULL, |s| big(s.now.request.reads);
         "writes", T::BIGINT, NOT_NULL, |s| big(s.now.request.writes);
         "logical_reads", T::BIGINT, NOT_NULL, |s| big(s.now.request.logical_reads);
@@ -342,9 +393,9 @@ mod requests {
         "lock_timeout", T::INT, NOT_NULL, |s| int(s.now.options.lock_timeout);
         "deadlock_priority", T::INT, NOT_NULL, |s| int(s.now.options.deadlock_priority);
         "row_count", T::BIGINT, NOT_NULL, |s| big(s.now.rows);
-        "prev_error", T::INT, NOT_NULL, |_| int(0);
-        "nest_level", T::INT, NOT_NULL, |_| int(0);
-        "granted_query_memory", T::INT, NOT_NULL, |_| int(0);
+        "prev_error", T::INT, NOT_NULL, |s| int(s.who.last_error());
+        "nest_level", T::INT, NOT_NULL, |s| int(s.who.nesting() as i64);
+        "granted_query_memory", T::INT, NOT_NULL, |s| int(s.granted_pages);
         "executing_managed_code", T::BIT, NOT_NULL, |_| bit(false);
         "group_id", T::INT, NOT_NULL, |s| int(if s.background { 1 } else { 2 });
         "query_hash", T::binary(8), NULL, |s| s.of_statement(|a| &a.query_hash);
@@ -388,6 +439,11 @@ mod connections {
         if n == 0 { Value::Null } else { int(n) }
     }
 
+    /// The most that the column holds is the most that it tells.
+    fn packets(n: u64) -> Value {
+        Value::Int(i32::try_from(n).unwrap_or(i32::MAX))
+    }
+
     const ADDRESS: T = T::varchar(48);
     const WORD: T = T::nvarchar(40);
 
@@ -403,8 +459,8 @@ mod connections {
         "encrypt_option", WORD, NOT_NULL, |s| text(if s.who.login.encrypted { "TRUE" } else { "FALSE" });
         "auth_scheme", WORD, NOT_NULL, |_| text("SQL");
         "node_affinity", T::SMALLINT, NOT_NULL, |_| small(0);
-        "num_reads", T::INT, NULL, |_| Value::Null;
-        "num_writes", T::INT, NULL, |_| Value::Null;
+        "num_reads", T::INT, NULL, |s| packets(s.who.login.traffic.packets().0);
+        "num_writes", T::INT, NULL, |s| packets(s.who.login.traffic.packets().1);
         "last_read", T::DATETIME, NULL, |s| time(s.now.started);
         "last_write", T::DATETIME, NULL, |s| match s.now.ended {
             0 => Value::Null,

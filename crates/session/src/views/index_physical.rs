@@ -9,7 +9,7 @@ use duramen_storage::{Level, Records, Scan};
 use duramen_types::{SqlType as T, Value};
 
 use super::column::*;
-use super::rowsets::Found;
+use super::rowsets::{Found, unit_name, units};
 use super::{View, rowsets};
 use crate::host::Context;
 
@@ -19,7 +19,8 @@ pub struct Source {
     index: i32,
     partition: i32,
     kind: &'static str,
-    large: bool,
+    /// The type of its allocation unit.
+    unit: u8,
     depth: u8,
     level: Level,
     /// Of large values: their pages.
@@ -45,7 +46,7 @@ impl Source {
     }
 
     fn not_large(&self, value: Value) -> Value {
-        if self.large { Value::Null } else { value }
+        if self.unit != 1 { Value::Null } else { value }
     }
 }
 
@@ -55,7 +56,7 @@ columns! { Source;
     "index_id", T::INT, NULL, |s| int(s.index);
     "partition_number", T::INT, NULL, |s| int(s.partition);
     "index_type_desc", DESC, NULL, |s| text(s.kind);
-    "alloc_unit_type_desc", DESC, NULL, |s| text(if s.large { "LOB_DATA" } else { "IN_ROW_DATA" });
+    "alloc_unit_type_desc", DESC, NULL, |s| text(unit_name(s.unit));
     "index_depth", T::TINYINT, NULL, |s| tiny(s.depth);
     "index_level", T::TINYINT, NULL, |s| tiny(s.level.level);
     "avg_fragmentation_in_percent", T::FLOAT, NULL, |s| Value::Float(s.level.fragmentation);
@@ -73,7 +74,7 @@ columns! { Source;
     "min_record_size_in_bytes", T::INT, NULL, |s| s.read_int(|r| r.least);
     "max_record_size_in_bytes", T::INT, NULL, |s| s.read_int(|r| r.most);
     "avg_record_size_in_bytes", T::FLOAT, NULL, |s| s.read_float(|r| r.average);
-    "forwarded_record_count", T::BIGINT, NULL, |s| match s.heap && !s.large {
+    "forwarded_record_count", T::BIGINT, NULL, |s| match s.heap && s.unit == 1 {
         true => s.read(|r| r.forwarded),
         false => Value::Null,
     };
@@ -113,7 +114,7 @@ fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
 fn of_rowset(found: &Found<'_>, scan: Scan, rows: &mut Vec<Row>) -> SqlResult<()> {
     let rowset = found.db.db.rowset(found.def);
     let depth = rowset.depth()?;
-    let line = |level: Level, pages: u64, large: bool| Source {
+    let line = |level: Level, pages: u64, unit: u8| Source {
         database: found.db.db.id.0 as i16,
         object: found.table.id.0,
         index: found.index_id(),
@@ -123,8 +124,8 @@ fn of_rowset(found: &Found<'_>, scan: Scan, rows: &mut Vec<Row>) -> SqlResult<()
             Some(i) if i.clustered => "CLUSTERED INDEX",
             Some(_) => "NONCLUSTERED INDEX",
         },
-        large,
-        depth: if large { 1 } else { depth },
+        unit,
+        depth: if unit == 1 { depth } else { 1 },
         level,
         pages,
         heap: found.index.is_none(),
@@ -132,12 +133,12 @@ fn of_rowset(found: &Found<'_>, scan: Scan, rows: &mut Vec<Row>) -> SqlResult<()
     };
     for level in rowset.physical(scan)? {
         let pages = level.pages();
-        rows.push(row(&line(level, pages, false)));
+        rows.push(row(&line(level, pages, 1)));
     }
-    if let Some(lob) = found.def.lob_au {
-        let pages = found.db.db.pages_about(lob)?;
+    for (unit, kind) in units(found.def).skip(1) {
+        let pages = found.db.db.pages_about(unit)?;
         if pages > 0 {
-            rows.push(row(&line(Level::default(), pages, true)));
+            rows.push(row(&line(Level::default(), pages, kind)));
         }
     }
     Ok(())

@@ -247,11 +247,12 @@ pub use units::ALLOCATION_UNITS;
 mod units {
     use duramen_base::AllocUnitId;
 
+    use super::super::rowsets::{unit_name, units};
     use super::*;
 
     pub struct Unit {
         id: AllocUnitId,
-        lob: bool,
+        kind: u8,
         filegroup: u16,
         rowset: i64,
         total: u64,
@@ -261,8 +262,8 @@ mod units {
 
     columns! { Unit;
         "allocation_unit_id", T::BIGINT, NOT_NULL, |u| Value::BigInt(u.id.0);
-        "type", T::TINYINT, NOT_NULL, |u| tiny(if u.lob { 2 } else { 1 });
-        "type_desc", DESC, NULL, |u| text(if u.lob { "LOB_DATA" } else { "IN_ROW_DATA" });
+        "type", T::TINYINT, NOT_NULL, |u| tiny(u.kind);
+        "type_desc", DESC, NULL, |u| text(unit_name(u.kind));
         "container_id", T::BIGINT, NOT_NULL, |u| Value::BigInt(u.rowset);
         "data_space_id", T::INT, NULL, |u| int(u.filegroup);
         "total_pages", T::BIGINT, NOT_NULL, |u| big(u.total);
@@ -277,15 +278,14 @@ mod units {
         let mut rows = Vec::new();
         let sources = sources(cx)?;
         for def in sources.iter().flat_map(|s| s.rowsets()) {
-            let units = std::iter::once((def.au, false)).chain(def.lob_au.map(|au| (au, true)));
-            for (id, lob) in units {
+            for (id, kind) in units(def) {
                 if db.db.roots(id).first_iam.is_null() {
                     continue;
                 }
                 let pages = db.db.rowset(def).page_counts(id)?;
                 rows.push(row(&Unit {
                     id,
-                    lob,
+                    kind,
                     filegroup: db.db.filegroup_of(id),
                     rowset: def.rowset.0,
                     total: pages.total,

@@ -242,7 +242,8 @@ mod table {
         let db = cx.instance.databases.find(&cx.database);
         let source = |table: &Arc<TableDef>| {
             let object = snapshot.objects.get(&table.id)?;
-            let lob = table.data.lob_au.zip(db.as_ref());
+            let large = table.data.lob_au.filter(|_| table.data.layout.has_large());
+            let lob = large.zip(db.as_ref());
             Some(row(&Source {
                 object: Object::of(object),
                 table: table.clone(),

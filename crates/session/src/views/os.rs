@@ -2,14 +2,18 @@
 //!
 //! There are no schedulers of SQL Server's kind here: worker threads are the operating system's. A processor is shown as
 //! one, so that what counts processors finds them; a session belongs to the one that its number gives (*assumed*, as is
-//! what follows from it). Columns that nobody measures and that may not be NULL are 0: switches, yields, load factors.
+//! what follows from it). Its processor time is that of the sessions, its switches are their waits: a thread that begins one
+//! leaves its processor. The dedicated administrator connection has a row of its own. Columns that nobody measures and that
+//! may not be NULL are 0.
 
 use duramen_os::{machine, time};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::column::*;
+use super::memory::{committed, target};
 use crate::host::Context;
+use crate::load::{self, Load};
 
 const ADDRESS: T = T::varbinary(8);
 const KB: u64 = 1024;
@@ -114,13 +118,12 @@ mod info {
     }
 
     pub const SYS_INFO: View = View::new("dm_os_sys_info", SERVER_STATE, COLUMNS, |cx, _| {
-        let pool = cx.instance.databases.engine.pool_stats();
         let (started, uptime_ms) = started(cx);
         Ok(vec![row(&Source {
             started,
             uptime_ms,
-            committed: pool.committed * 8,
-            target: pool.frames * 8,
+            committed: committed(&cx.instance) / KB,
+            target: target(&cx.instance) / KB,
             // SQL Server's rule for 64-bit machines.
             workers: 512 + (processors() - 4).max(0) * 16,
             sockets: sockets(),
@@ -167,6 +170,7 @@ mod memory {
         pub struct Source {
             resident: u64,
             reserved: u64,
+            faults: u64,
             low: bool,
         }
 
@@ -180,7 +184,7 @@ mod memory {
             "virtual_address_space_available_kb", T::BIGINT, NOT_NULL, |s| {
                 big(137_438_953_344_u64.saturating_sub(s.reserved / KB))
             };
-            "page_fault_count", T::BIGINT, NOT_NULL, |_| big(0);
+            "page_fault_count", T::BIGINT, NOT_NULL, |s| big(s.faults);
             "memory_utilization_percentage", T::INT, NOT_NULL, |s| {
                 // Of what is committed, in the working set: this system tells what is in memory alone.
                 int(i64::from(s.resident > 0) * 100)
@@ -195,6 +199,7 @@ mod memory {
                 Ok(vec![row(&Source {
                     resident: machine::resident_bytes().unwrap_or(0),
                     reserved: machine::virtual_bytes(),
+                    faults: machine::process_times().map_or(0, |t| t.page_faults),
                     low: machine::available_bytes() < machine::memory_bytes() / 20,
                 })])
             });
@@ -211,25 +216,54 @@ mod schedulers {
         /// Requests that run, and those of them that wait for nothing.
         tasks: i64,
         active: i64,
+        load: Load,
+        /// Requests that no worker has taken: they belong to no processor yet.
+        queue: i64,
+    }
+
+    /// `scheduler_id` and `parent_node_id` of the dedicated administrator connection.
+    const ADMIN: (i64, i64) = (1_048_576, 64);
+
+    impl Source {
+        fn new(id: i64, load: Load) -> Source {
+            Source {
+                id,
+                tasks: 0,
+                active: 0,
+                load,
+                queue: 0,
+            }
+        }
+
+        fn is_admin(&self) -> bool {
+            self.id == ADMIN.0
+        }
+    }
+
+    /// The counters wrap as SQL Server's of this type do.
+    fn wrapped(n: u64) -> Value {
+        Value::Int((n & 0x7FFF_FFFF) as i32)
     }
 
     columns! { Source;
         "scheduler_address", ADDRESS, NOT_NULL, |s| address(s.id as u64 + 1);
-        "parent_node_id", T::INT, NOT_NULL, |_| int(0);
+        "parent_node_id", T::INT, NOT_NULL, |s| int(if s.is_admin() { ADMIN.1 } else { 0 });
         "scheduler_id", T::INT, NOT_NULL, |s| int(s.id);
-        "cpu_id", T::INT, NOT_NULL, |s| int(s.id);
-        "status", DESC, NOT_NULL, |_| text("VISIBLE ONLINE");
+        "cpu_id", T::INT, NOT_NULL, |s| int(if s.is_admin() { 0 } else { s.id });
+        "status", DESC, NOT_NULL, |s| {
+            text(if s.is_admin() { "VISIBLE ONLINE (DAC)" } else { "VISIBLE ONLINE" })
+        };
         "is_online", T::BIT, NOT_NULL, |_| bit(true);
         "is_idle", T::BIT, NOT_NULL, |s| bit(s.active == 0);
-        "preemptive_switches_count", T::INT, NOT_NULL, |_| int(0);
-        "context_switches_count", T::INT, NOT_NULL, |_| int(0);
+        "preemptive_switches_count", T::INT, NOT_NULL, |s| wrapped(s.load.switches.preemptive);
+        "context_switches_count", T::INT, NOT_NULL, |s| wrapped(s.load.switches.context);
         "idle_switches_count", T::INT, NOT_NULL, |_| int(0);
         "current_tasks_count", T::INT, NOT_NULL, |s| int(s.tasks);
         // One of those that wait for nothing runs.
         "runnable_tasks_count", T::INT, NOT_NULL, |s| int((s.active - 1).max(0));
         "current_workers_count", T::INT, NOT_NULL, |s| int(s.tasks);
         "active_workers_count", T::INT, NOT_NULL, |s| int(s.active);
-        "work_queue_count", T::BIGINT, NOT_NULL, |_| big(0);
+        "work_queue_count", T::BIGINT, NOT_NULL, |s| Value::BigInt(s.queue);
         "pending_disk_io_count", T::INT, NOT_NULL, |_| int(0);
         "load_factor", T::INT, NOT_NULL, |s| int(s.tasks);
         "yield_count", T::INT, NOT_NULL, |_| int(0);
@@ -239,31 +273,43 @@ mod schedulers {
         "memory_object_address", ADDRESS, NOT_NULL, |_| address(0);
         "task_memory_object_address", ADDRESS, NOT_NULL, |_| address(0);
         "quantum_length_us", T::BIGINT, NOT_NULL, |_| big(4000);
-        "total_cpu_usage_ms", T::BIGINT, NOT_NULL, |_| big(0);
+        "total_cpu_usage_ms", T::BIGINT, NOT_NULL, |s| big(s.load.cpu_nanos / 1_000_000);
         "total_cpu_idle_capped_ms", T::BIGINT, NOT_NULL, |_| big(0);
-        "total_scheduler_delay_ms", T::BIGINT, NOT_NULL, |_| big(0);
+        "total_scheduler_delay_ms", T::BIGINT, NOT_NULL, |s| {
+            big(s.load.switches.signal_nanos / 1_000_000)
+        };
         "ideal_workers_limit", T::INT, NOT_NULL, |_| int(0);
     }
 
     fn sources(cx: &Context) -> Vec<Source> {
         let waits = duramen_observe::waiting_tasks();
-        let mut all: Vec<Source> = (0..processors())
-            .map(|id| Source {
-                id,
-                tasks: 0,
-                active: 0,
-            })
-            .collect();
-        let count = all.len().max(1);
-        for session in cx.instance.sessions() {
-            let Some(s) = all.get_mut(usize::from(session.spid.0) % count) else {
-                continue;
+        let sessions = cx.instance.sessions();
+        let mut all: Vec<Source> = {
+            let departed = cx.instance.departed.lock();
+            let processor = |id: i64| Source::new(id, departed.of(id as usize));
+            let all = (0..processors()).map(processor);
+            all.chain([Source::new(ADMIN.0, departed.admin())])
+                .collect()
+        };
+        let count = all.len() - 1;
+        for session in sessions {
+            let place = match session.login.admin {
+                true => count,
+                false => load::place_of(session.spid, count),
             };
+            let s = &mut all[place];
+            s.load = s.load.plus(&Load::of(&session));
             if session.glance().running {
                 s.tasks += 1;
                 let waits = waits.iter().any(|w| w.session == session.spid);
                 s.active += i64::from(!waits);
             }
+        }
+        // A request in line goes to whichever processor is free first.
+        let queue = cx.instance.work_queue() as i64;
+        for (at, s) in all.iter_mut().take(count).enumerate() {
+            let (each, more) = (queue / count.max(1) as i64, queue % count.max(1) as i64);
+            s.queue = each + i64::from((at as i64) < more);
         }
         all
     }
@@ -307,7 +353,9 @@ mod schedulers {
         }
 
         pub const NODES: View = View::new("dm_os_nodes", SERVER_STATE, COLUMNS, |cx, _| {
-            Ok(vec![row(&sources(cx))])
+            let mut all = sources(cx);
+            all.retain(|s| !s.is_admin());
+            Ok(vec![row(&all)])
         });
     }
 
@@ -316,93 +364,32 @@ mod schedulers {
     mod memory_nodes {
         use super::*;
 
-        columns! { u64;
+        columns! { (u64, u64);
             "memory_node_id", T::SMALLINT, NOT_NULL, |_| small(0);
             "virtual_address_space_reserved_kb", T::BIGINT, NOT_NULL, |_| big(machine::virtual_bytes() / KB);
             "virtual_address_space_committed_kb", T::BIGINT, NOT_NULL, |_| {
                 big(machine::resident_bytes().unwrap_or(0) / KB)
             };
             "locked_page_allocations_kb", T::BIGINT, NOT_NULL, |_| big(0);
-            "pages_kb", T::BIGINT, NOT_NULL, |kb| big(*kb);
+            "pages_kb", T::BIGINT, NOT_NULL, |kb| big(kb.0);
             "shared_memory_reserved_kb", T::BIGINT, NOT_NULL, |_| big(0);
             "shared_memory_committed_kb", T::BIGINT, NOT_NULL, |_| big(0);
             "cpu_affinity_mask", T::BIGINT, NOT_NULL, |_| big((1 << processors().min(63)) - 1);
             "online_scheduler_mask", T::BIGINT, NOT_NULL, |_| big((1 << processors().min(63)) - 1);
             "processor_group", T::SMALLINT, NOT_NULL, |_| small(0);
             "foreign_committed_kb", T::BIGINT, NOT_NULL, |_| big(0);
-            "target_kb", T::BIGINT, NOT_NULL, |kb| big(*kb);
+            "target_kb", T::BIGINT, NOT_NULL, |kb| big(kb.1);
         }
 
         pub const MEMORY_NODES: View =
             View::new("dm_os_memory_nodes", SERVER_STATE, COLUMNS, |cx, _| {
-                let pool = cx.instance.databases.engine.pool_stats();
-                Ok(vec![row(&(pool.committed * 8))])
+                let instance = &cx.instance;
+                Ok(vec![row(&(
+                    committed(instance) / KB,
+                    target(instance) / KB,
+                ))])
             });
     }
-}
-
-pub use clerks::MEMORY_CLERKS;
-
-/// Who holds memory: the buffer pool, operators, plans, locks. What is not among them is not counted.
-mod clerks {
-    use super::*;
-
-    pub struct Clerk {
-        kind: &'static str,
-        name: &'static str,
-        kb: u64,
-        number: u64,
-    }
-
-    columns! { Clerk;
-        "memory_clerk_address", ADDRESS, NOT_NULL, |c| address(c.number);
-        "type", DESC, NOT_NULL, |c| text(c.kind);
-        "name", T::nvarchar(256), NOT_NULL, |c| text(c.name);
-        "memory_node_id", T::SMALLINT, NOT_NULL, |_| small(0);
-        "pages_kb", T::BIGINT, NOT_NULL, |c| big(c.kb);
-        "virtual_memory_reserved_kb", T::BIGINT, NOT_NULL, |_| big(0);
-        "virtual_memory_committed_kb", T::BIGINT, NOT_NULL, |_| big(0);
-        "awe_allocated_kb", T::BIGINT, NOT_NULL, |_| big(0);
-        "shared_memory_reserved_kb", T::BIGINT, NOT_NULL, |_| big(0);
-        "shared_memory_committed_kb", T::BIGINT, NOT_NULL, |_| big(0);
-        "page_size_in_bytes", T::BIGINT, NOT_NULL, |_| big(8192);
-        "page_allocator_address", ADDRESS, NOT_NULL, |_| address(0);
-        "host_address", ADDRESS, NOT_NULL, |_| address(0);
-        "parent_memory_broker_type", DESC, NULL, |_| Value::Null;
-    }
-
-    pub const MEMORY_CLERKS: View =
-        View::new("dm_os_memory_clerks", SERVER_STATE, COLUMNS, |cx, _| {
-            let instance = &cx.instance;
-            let pool = instance.databases.engine.pool_stats();
-            let held = [
-                ("MEMORYCLERK_SQLBUFFERPOOL", "Default", pool.committed * 8),
-                (
-                    "MEMORYCLERK_SQLQERESERVATIONS",
-                    "SQLQERESERVATIONS",
-                    instance.workspace.used() as u64 / KB,
-                ),
-                (
-                    "CACHESTORE_SQLCP",
-                    "SQL Plans",
-                    instance.plans.bytes() as u64 / KB,
-                ),
-                (
-                    "OBJECTSTORE_LOCK_MANAGER",
-                    "Lock Manager : Node 0",
-                    instance.locks.memory_bytes() / KB,
-                ),
-            ];
-            let clerk = |(number, (kind, name, kb)): (u64, (&'static str, &'static str, u64))| {
-                row(&Clerk {
-                    kind,
-                    name,
-                    kb,
-                    number,
-                })
-            };
-            Ok((1..).zip(held).map(clerk).collect())
-        });
 }
 
 pub use buffers::BUFFERS;

@@ -14,7 +14,7 @@ use super::View;
 use super::column::*;
 use super::os::page_kind;
 use super::page_info::percent;
-use super::rowsets::{self, Found};
+use super::rowsets::{self, Found, unit_name, units};
 use crate::host::Context;
 
 pub struct Source {
@@ -24,7 +24,7 @@ pub struct Source {
     partition: i32,
     rowset: i64,
     unit: i64,
-    lob: bool,
+    kind: u8,
     page: AllocatedPage,
     head: Option<PageHead>,
 }
@@ -52,8 +52,8 @@ columns! { Source;
     "partition_id", T::INT, NULL, |s| int(s.partition);
     "rowset_id", T::BIGINT, NULL, |s| Value::BigInt(s.rowset);
     "allocation_unit_id", T::BIGINT, NULL, |s| Value::BigInt(s.unit);
-    "allocation_unit_type", T::TINYINT, NULL, |s| tiny(if s.lob { 2 } else { 1 });
-    "allocation_unit_type_desc", DESC, NULL, |s| text(if s.lob { "LOB_DATA" } else { "IN_ROW_DATA" });
+    "allocation_unit_type", T::TINYINT, NULL, |s| tiny(s.kind);
+    "allocation_unit_type_desc", DESC, NULL, |s| text(unit_name(s.kind));
     "data_clone_id", T::INT, NULL, |_| Value::Null;
     "clone_state", T::TINYINT, NULL, |_| Value::Null;
     "clone_state_desc", DESC, NULL, |_| Value::Null;
@@ -102,8 +102,7 @@ fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
 
 fn of_rowset(found: &Found<'_>, detailed: bool, rows: &mut Vec<Row>) -> SqlResult<()> {
     let db = &found.db.db;
-    let units = std::iter::once((found.def.au, false));
-    for (unit, lob) in units.chain(found.def.lob_au.map(|au| (au, true))) {
+    for (unit, kind) in units(found.def) {
         for page in db.allocated_pages(unit)? {
             let head = match detailed && page.in_use() {
                 true => Some(db.page_head(page.page)?),
@@ -116,7 +115,7 @@ fn of_rowset(found: &Found<'_>, detailed: bool, rows: &mut Vec<Row>) -> SqlResul
                 partition: found.partition,
                 rowset: found.def.rowset.0,
                 unit: unit.0,
-                lob,
+                kind,
                 page,
                 head,
             }));

@@ -64,7 +64,8 @@ fn attributes(cx: &Context, cached: &Cached) -> Vec<Attribute> {
         let runs = s.programs().iter().any(|p| p.stats.id == program.stats.id);
         runs && s.glance().running
     });
-    let runs = program.stats.whole.executions.load(Relaxed);
+    let users = users.count() as u64;
+    let runs = program.stats.whole.executions.load(Relaxed) + users;
     let mut all = Vec::new();
     if let Some(options) = set_options(cx, cached, &origin) {
         all.push(number("set_options", i64::from(options), true));
@@ -80,7 +81,7 @@ fn attributes(cx: &Context, cached: &Cached) -> Vec<Attribute> {
         number("required_cursor_options", 0, true),
         number("acceptable_cursor_options", 0, true),
         ("merge_action_type", T::SMALLINT, small(0), true),
-        number("inuse_exec_context", users.count() as i64, false),
+        number("inuse_exec_context", users as i64, false),
         number("hits_exec_context", runs.saturating_sub(1) as i64, false),
         number("misses_exec_context", runs.min(1) as i64, false),
         number("inuse_cursors", 0, false),

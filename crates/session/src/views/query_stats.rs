@@ -4,6 +4,7 @@
 //! Handles hold the number of a program, behind the byte that SQL Server's begin with (2 a text's, 5 a procedure's plan, 6
 //! another plan). The document of a plan that is nested deeper than xml may be is NULL; `dm_exec_text_query_plan` has it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -19,7 +20,7 @@ use crate::plan_cache::Cached;
 use crate::plan_xml::{self, Planned};
 use crate::program::Program;
 use crate::security::Right;
-use crate::statement_stats::StatementStats;
+use crate::statement_stats::{Measure, StatementStats};
 
 const HANDLE: T = T::varbinary(64);
 const TEXT: T = T::NVARCHAR_MAX;
@@ -250,6 +251,9 @@ mod statements {
     fn rows(s: &Source<'_>, i: usize) -> Value {
         big(s.stats.rows.values(1)[i])
     }
+    fn kb(m: &Measure, i: usize) -> Value {
+        big(m.values(1024)[i])
+    }
     fn degree(s: &Source<'_>, i: usize) -> Value {
         big(s.stats.degree.values(1)[i])
     }
@@ -301,19 +305,19 @@ mod statements {
         "last_dop", T::BIGINT, NULL, |s| degree(s, 1);
         "min_dop", T::BIGINT, NULL, |s| degree(s, 2);
         "max_dop", T::BIGINT, NULL, |s| degree(s, 3);
-        // What follows is not measured statement by statement.
-        "total_grant_kb", T::BIGINT, NULL, |_| Value::Null;
-        "last_grant_kb", T::BIGINT, NULL, |_| Value::Null;
-        "min_grant_kb", T::BIGINT, NULL, |_| Value::Null;
-        "max_grant_kb", T::BIGINT, NULL, |_| Value::Null;
-        "total_used_grant_kb", T::BIGINT, NULL, |_| Value::Null;
-        "last_used_grant_kb", T::BIGINT, NULL, |_| Value::Null;
-        "min_used_grant_kb", T::BIGINT, NULL, |_| Value::Null;
-        "max_used_grant_kb", T::BIGINT, NULL, |_| Value::Null;
-        "total_ideal_grant_kb", T::BIGINT, NULL, |_| Value::Null;
-        "last_ideal_grant_kb", T::BIGINT, NULL, |_| Value::Null;
-        "min_ideal_grant_kb", T::BIGINT, NULL, |_| Value::Null;
-        "max_ideal_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "total_grant_kb", T::BIGINT, NULL, |s| kb(&s.stats.grant, 0);
+        "last_grant_kb", T::BIGINT, NULL, |s| kb(&s.stats.grant, 1);
+        "min_grant_kb", T::BIGINT, NULL, |s| kb(&s.stats.grant, 2);
+        "max_grant_kb", T::BIGINT, NULL, |s| kb(&s.stats.grant, 3);
+        "total_used_grant_kb", T::BIGINT, NULL, |s| kb(&s.stats.used_grant, 0);
+        "last_used_grant_kb", T::BIGINT, NULL, |s| kb(&s.stats.used_grant, 1);
+        "min_used_grant_kb", T::BIGINT, NULL, |s| kb(&s.stats.used_grant, 2);
+        "max_used_grant_kb", T::BIGINT, NULL, |s| kb(&s.stats.used_grant, 3);
+        "total_ideal_grant_kb", T::BIGINT, NULL, |s| kb(&s.stats.ideal_grant, 0);
+        "last_ideal_grant_kb", T::BIGINT, NULL, |s| kb(&s.stats.ideal_grant, 1);
+        "min_ideal_grant_kb", T::BIGINT, NULL, |s| kb(&s.stats.ideal_grant, 2);
+        "max_ideal_grant_kb", T::BIGINT, NULL, |s| kb(&s.stats.ideal_grant, 3);
+        // Nobody reserves threads.
         "total_reserved_threads", T::BIGINT, NULL, |_| Value::Null;
         "last_reserved_threads", T::BIGINT, NULL, |_| Value::Null;
         "min_reserved_threads", T::BIGINT, NULL, |_| Value::Null;
@@ -322,10 +326,10 @@ mod statements {
         "last_used_threads", T::BIGINT, NULL, |_| Value::Null;
         "min_used_threads", T::BIGINT, NULL, |_| Value::Null;
         "max_used_threads", T::BIGINT, NULL, |_| Value::Null;
-        "total_spills", T::BIGINT, NULL, |_| Value::Null;
-        "last_spills", T::BIGINT, NULL, |_| Value::Null;
-        "min_spills", T::BIGINT, NULL, |_| Value::Null;
-        "max_spills", T::BIGINT, NULL, |_| Value::Null;
+        "total_spills", T::BIGINT, NULL, |s| big(s.stats.spills.values(1)[0]);
+        "last_spills", T::BIGINT, NULL, |s| big(s.stats.spills.values(1)[1]);
+        "min_spills", T::BIGINT, NULL, |s| big(s.stats.spills.values(1)[2]);
+        "max_spills", T::BIGINT, NULL, |s| big(s.stats.spills.values(1)[3]);
     }
 
     pub const QUERY_STATS: View =
@@ -414,17 +418,19 @@ mod procedures {
         "last_elapsed_time", T::BIGINT, NOT_NULL, |s| micros(s, |m| &m.elapsed, 1);
         "min_elapsed_time", T::BIGINT, NOT_NULL, |s| micros(s, |m| &m.elapsed, 2);
         "max_elapsed_time", T::BIGINT, NOT_NULL, |s| micros(s, |m| &m.elapsed, 3);
-        "total_spills", T::BIGINT, NULL, |_| Value::Null;
-        "last_spills", T::BIGINT, NULL, |_| Value::Null;
-        "min_spills", T::BIGINT, NULL, |_| Value::Null;
-        "max_spills", T::BIGINT, NULL, |_| Value::Null;
+        "total_spills", T::BIGINT, NULL, |s| pages(s, |m| &m.spills, 0);
+        "last_spills", T::BIGINT, NULL, |s| pages(s, |m| &m.spills, 1);
+        "min_spills", T::BIGINT, NULL, |s| pages(s, |m| &m.spills, 2);
+        "max_spills", T::BIGINT, NULL, |s| pages(s, |m| &m.spills, 3);
     }
 
     fn sources(cx: &Context, kind: ObjectKind) -> SqlResult<impl Iterator<Item = Source>> {
         let source = move |cached: Cached| {
             let origin = Origin::of(&cx.instance, &cached.key);
             let (database, object) = origin.database.zip(origin.procedure)?;
-            (origin.module(cx) == Some(kind)).then_some(Source {
+            // One that was bound, or runs for the first time, has no figures.
+            let called = cached.program.stats.whole.executions.load(Relaxed) > 0;
+            (called && origin.module(cx) == Some(kind)).then_some(Source {
                 program: cached.program,
                 database,
                 object,
@@ -460,10 +466,8 @@ mod procedures {
                 row.truncate(COLUMNS.len() - SPILLS);
                 row
             };
-            // One that was bound and never called has no figures.
-            let called = |s: &Source| s.program.stats.whole.executions.load(Relaxed) > 0;
             let sources = sources(cx, ObjectKind::SCALAR_FUNCTION)?;
-            Ok(sources.filter(called).map(short).collect())
+            Ok(sources.map(short).collect())
         },
     );
 }
@@ -477,12 +481,14 @@ mod plans {
         cached: Cached,
         origin: Origin,
         kind: &'static str,
+        /// Runs that have ended, and those under way.
+        uses: u64,
     }
 
     columns! { Source;
         "bucketid", T::INT, NOT_NULL, |_| int(0);
         "refcounts", T::INT, NOT_NULL, |s| int(Arc::strong_count(&s.cached.program) as i64 - 1);
-        "usecounts", T::INT, NOT_NULL, |s| int(s.cached.program.stats.whole.executions.load(Relaxed) as i64);
+        "usecounts", T::INT, NOT_NULL, |s| int(s.uses as i64);
         "size_in_bytes", T::INT, NOT_NULL, |s| int(s.cached.bytes as i64);
         "memory_object_address", T::varbinary(8), NOT_NULL, |s| {
             Value::Binary(s.cached.program.stats.id.to_be_bytes().to_vec())
@@ -496,9 +502,16 @@ mod plans {
 
     pub const CACHED_PLANS: View =
         View::new("dm_exec_cached_plans", SERVER_STATE, COLUMNS, |cx, _| {
+            let mut running: BTreeMap<u64, u64> = BTreeMap::new();
+            for (program, _) in cx.instance.sessions().iter().flat_map(|a| a.stack()) {
+                *running.entry(program.stats.id).or_default() += 1;
+            }
             let source = |cached: Cached| {
                 let origin = Origin::of(&cx.instance, &cached.key);
+                let stats = &cached.program.stats;
+                let under_way = running.get(&stats.id).copied().unwrap_or(0);
                 row(&Source {
+                    uses: stats.whole.executions.load(Relaxed) + under_way,
                     kind: origin.kind(cx),
                     origin,
                     cached,

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use duramen_base::SqlResult;
+use duramen_base::{AllocUnitId, SqlResult};
 use duramen_catalog::{IndexDef, TableDef};
 use duramen_storage::RowsetDef;
 use duramen_types::Value;
@@ -13,6 +13,22 @@ use duramen_types::Value;
 use crate::databases::OpenDb;
 use crate::host::Context;
 use crate::instance::Instance;
+
+/// The allocation units of a rowset by their types: 1 rows, 2 large values, 3 what does not fit into rows.
+pub fn units(def: &RowsetDef) -> impl Iterator<Item = (AllocUnitId, u8)> {
+    let outside = if def.layout.has_large() { 2 } else { 3 };
+    let rows = std::iter::once((def.au, 1));
+    rows.chain(def.lob_au.map(|au| (au, outside)))
+}
+
+/// The type of an allocation unit by name.
+pub fn unit_name(kind: u8) -> &'static str {
+    match kind {
+        1 => "IN_ROW_DATA",
+        2 => "LOB_DATA",
+        _ => "ROW_OVERFLOW_DATA",
+    }
+}
 
 /// One partition of a heap or index.
 pub struct Found<'a> {

@@ -9,7 +9,9 @@
 //!
 //! Invariants
 //! 1. Nothing is written to a file before the logs of all databases are durable up to what the events tell of.
+//!    [assert: xe/1]
 //! 2. In a simulation no session runs by itself: what happens in other worlds of the process must not be seen there.
+//!    [assert: xe/2]
 
 pub(crate) mod blocked;
 pub(crate) mod deadlock;
@@ -34,6 +36,7 @@ use std::time::Duration;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_observe::events::{EventId, Listener as _, listen, relisten};
+use duramen_os::memory::Broker;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_tsql::ast::{AlterEventAction, AlterEventSession, EventSession};
 
@@ -83,6 +86,8 @@ pub(crate) struct Xe {
     woken: Condvar,
     has_thread: AtomicBool,
     /// Looked after by the same thread.
+    /// What events that are kept take is asked of it.
+    memory: Arc<Broker>,
     pub health: Health,
 }
 
@@ -101,6 +106,7 @@ impl Xe {
         databases: &OpenDatabases,
         folders: Folders,
         error_log: &Arc<ErrorLog>,
+        memory: &Arc<Broker>,
     ) -> Arc<Xe> {
         Arc::new(Xe {
             instance,
@@ -114,6 +120,7 @@ impl Xe {
             woken: Condvar::new(),
             has_thread: AtomicBool::new(false),
             health: Health::default(),
+            memory: memory.clone(),
         })
     }
 
@@ -137,6 +144,10 @@ impl Xe {
                 let _ = self.start(&name);
             }
         }
+        debug_assert!(
+            !duramen_os::sim::is_simulated() || self.running().is_empty(),
+            "xe/2: an event session begins by itself in a simulation"
+        );
     }
 
     pub fn databases(&self) -> &OpenDatabases {
@@ -249,7 +260,13 @@ impl Xe {
         drop(open);
         for log in logs {
             // A log that has failed will never tell of what the events told.
-            let _ = log.flush_all();
+            let told = log.last_lsn();
+            let flushed = log.flush_all();
+            debug_assert!(
+                flushed.is_err() || log.durable_lsn() >= told,
+                "xe/1: a log is durable to {}, and events may tell of {told}",
+                log.durable_lsn()
+            );
         }
     }
 
@@ -383,6 +400,7 @@ impl Xe {
             server_name: &self.server_name,
             databases: &self.databases,
             folders: &self.folders,
+            memory: &self.memory,
         };
         let running = Running::start(entry.id, entry.definition, &around)?;
         if let Some(e) = self.sessions.lock().get_mut(&name.to_lowercase()) {

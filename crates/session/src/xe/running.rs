@@ -3,8 +3,8 @@
 //! Invariants
 //! 1. At the source nothing waits: names come from locks that are only tried, and the buffer is behind a lock that is held
 //!    for a push. What finds the memory full is dropped and counted, or it is kept all the same and its thread waits
-//!    where it holds nothing (`super::room`): as the session's retention mode says.
-//! 2. Targets are fed by whoever dispatches, one at a time, in the order of the buffer.
+//!    where it holds nothing (`super::room`): as the session's retention mode says. [assert: running/1]
+//! 2. Targets are fed by whoever dispatches, one at a time, in the order of the buffer. [assert: running/2]
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use duramen_base::{DbId, SqlResult};
 use duramen_observe::events::{Event, EventId, EventValue, Listener};
+use duramen_os::memory::{Broker, Clerk, Tally as Held};
 use duramen_os::sync::{Global, Mutex};
 use duramen_os::time::{self, Instant, WallTime};
 
@@ -34,21 +35,41 @@ struct Wanted {
     empty: Vec<usize>,
 }
 
-#[derive(Default)]
 struct Buffer {
     events: VecDeque<Fired>,
     bytes: usize,
 }
 
 impl Buffer {
-    /// Drops the oldest events, of so many bytes.
-    fn drop_oldest(&mut self, bytes: usize) {
+    /// Drops the oldest events, of so many bytes; how many it was.
+    fn drop_oldest(&mut self, bytes: usize) -> usize {
+        let before = self.bytes;
         let until = self.bytes.saturating_sub(bytes);
         while self.bytes > until
             && let Some(gone) = self.events.pop_front()
         {
+            debug_assert!(
+                self.bytes >= gone.bytes(),
+                "running/1: an event is larger than all that wait"
+            );
             self.bytes -= gone.bytes();
         }
+        before - self.bytes
+    }
+
+    fn put(&mut self, fired: Fired, bytes: usize) {
+        self.bytes += bytes;
+        self.events.push_back(fired);
+    }
+
+    /// All events, and their bytes.
+    fn take_all(&mut self) -> (Vec<Fired>, usize) {
+        debug_assert!(
+            self.events.is_empty() == (self.bytes == 0),
+            "running/2: bytes are counted of no event"
+        );
+        let bytes = std::mem::take(&mut self.bytes);
+        (self.events.drain(..).collect(), bytes)
     }
 }
 
@@ -94,6 +115,8 @@ pub struct Running {
     /// The largest event that is kept although `most_bytes` has no room for it: MAX_EVENT_SIZE.
     most_event_bytes: usize,
     buffer: Global<Buffer>,
+    /// What is told of the buffer; behind its lock nobody is told, as telling may call the lazy writer.
+    held: Held,
     /// Where threads wait for room.
     pub(super) room: Room,
     dropped: AtomicU64,
@@ -111,6 +134,7 @@ pub struct Surroundings<'a> {
     pub server_name: &'a str,
     pub databases: &'a OpenDatabases,
     pub folders: &'a Folders,
+    pub memory: &'a Arc<Broker>,
 }
 
 impl Running {
@@ -156,7 +180,8 @@ impl Running {
                 }
                 _ => None,
             };
-            targets.extend(Target::of(t, &definition, file));
+            let target = Target::of(t, &definition, file);
+            targets.extend(target.inspect(|t| t.tell(around.memory)));
         }
         let bytes = |kb: i64| usize::try_from(kb).unwrap_or(0) << 10;
         Ok(Arc::new(Running {
@@ -170,7 +195,11 @@ impl Running {
             events,
             most_bytes: bytes(definition.options.max_memory_kb),
             most_event_bytes: bytes(definition.options.max_event_kb),
-            buffer: Global::new(Buffer::default()),
+            buffer: Global::new(Buffer {
+                events: VecDeque::new(),
+                bytes: 0,
+            }),
+            held: around.memory.tally(Clerk::EventBuffers),
             room: Room::default(),
             dropped: AtomicU64::new(0),
             dropped_buffers: AtomicU64::new(0),
@@ -232,10 +261,8 @@ impl Running {
     /// Gives what has come to the targets.
     pub fn dispatch(&self) {
         let mut targets = self.targets.lock();
-        let events: Vec<Fired> = self.buffer.write(|b| {
-            b.bytes = 0;
-            b.events.drain(..).collect()
-        });
+        let (events, bytes) = self.buffer.write(Buffer::take_all);
+        self.held.sub(bytes as u64);
         self.room.came();
         *self.dispatched.lock() = time::now();
         if events.is_empty() {
@@ -362,36 +389,39 @@ impl Running {
     /// Puts an event into the buffer, or does what the retention mode says of one that finds no room.
     fn keep(&self, fired: Fired, bytes: usize) {
         let retention = self.definition.options.retention;
-        let mut lost_buffer = false;
+        let mut lost = 0;
+        // Told of before others can take it away again.
+        self.held.add(bytes as u64);
         let kept = self.buffer.write(|b| {
             // What no buffer can hold goes alone into one of MAX_EVENT_SIZE.
             let alone = |b: &Buffer| {
                 bytes > self.most_bytes && bytes <= self.most_event_bytes && b.events.is_empty()
             };
-            let fits = |b: &Buffer| b.bytes + bytes <= self.most_bytes;
+            let fits = |b: &Buffer| b.bytes + bytes <= self.most_bytes && self.held.fits(0);
             let room = match retention {
                 Retention::OneEvent => fits(b) || alone(b),
                 Retention::Nothing => true,
                 Retention::OneBuffer => {
                     if !fits(b) && !b.events.is_empty() && bytes <= self.most_bytes {
-                        lost_buffer = true;
                         // A third of the memory, or more when the event is larger than that.
-                        b.drop_oldest(self.buffer_bytes().max(bytes));
+                        lost = b.drop_oldest(self.buffer_bytes().max(bytes));
                     }
-                    fits(b) || alone(b)
+                    // What has just gone is told of when the lock is free again.
+                    let same = lost >= bytes && b.bytes + bytes <= self.most_bytes;
+                    same || fits(b) || alone(b)
                 }
             };
             if room {
-                b.bytes += bytes;
-                b.events.push_back(fired);
+                b.put(fired, bytes);
             }
             room
         });
-        self.dropped_buffers
-            .fetch_add(u64::from(lost_buffer), Relaxed);
+        self.held.sub(lost as u64);
+        self.dropped_buffers.fetch_add(u64::from(lost > 0), Relaxed);
         if kept {
             self.bytes.fetch_add(bytes as u64, Relaxed);
         } else {
+            self.held.sub(bytes as u64);
             self.dropped.fetch_add(1, Relaxed);
             self.largest_dropped.fetch_max(bytes as u64, Relaxed);
         }

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use duramen_observe::events::EventValue;
+use duramen_os::memory::{Broker, Clerk, Tally};
 
 use super::definition::{Definition, EventDef, TargetDef};
 use super::file::FileTarget;
@@ -42,6 +44,7 @@ pub struct RingBuffer {
     most_bytes: usize,
     most_events: usize,
     total: u64,
+    held: Tally,
 }
 
 /// Counts by the value of a field or action.
@@ -90,6 +93,7 @@ impl RingBuffer {
                 Ok(n) => n,
             },
             total: 0,
+            held: Tally::new(Clerk::EventBuffers),
         }
     }
 
@@ -97,10 +101,19 @@ impl RingBuffer {
         self.total += 1;
         let bytes = shown.len();
         self.bytes += bytes;
+        self.held.add(bytes as u64);
         self.events.push_back((bytes, shown));
-        while self.events.len() > self.most_events || self.bytes > self.most_bytes {
+        let too_many = |ring: &RingBuffer| {
+            ring.events.len() > ring.most_events
+                || ring.bytes > ring.most_bytes
+                || !ring.held.fits(0)
+        };
+        while too_many(self) {
             match self.events.pop_front() {
-                Some((bytes, _)) => self.bytes -= bytes,
+                Some((bytes, _)) => {
+                    self.bytes -= bytes;
+                    self.held.sub(bytes as u64);
+                }
                 None => break,
             }
         }
@@ -223,6 +236,13 @@ impl Target {
         }
         self.executions += 1;
         self.nanos += began.elapsed().as_nanos() as u64;
+    }
+
+    /// `memory` answers for what it keeps.
+    pub fn tell(&self, memory: &Arc<Broker>) {
+        if let Sink::Ring(ring) = &self.sink {
+            ring.held.follow(memory);
+        }
     }
 
     /// `bytes_written`: what it was given as bytes. Targets that count have no bytes.

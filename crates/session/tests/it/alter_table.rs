@@ -148,3 +148,15 @@ fn columns_change_their_type() {
     run(&mut s, "INSERT t VALUES (56, 6)");
     assert_eq!(rows(&mut s, "SELECT COUNT(*), MAX(b) FROM t"), "3 | 56");
 }
+
+#[test]
+fn temporary_tables_switch_their_rows() {
+    let mut s = alone();
+    ok(&mut s, "CREATE TABLE #a (x int NULL)");
+    ok(&mut s, "CREATE TABLE ##b (x int NULL)");
+    run(&mut s, "INSERT #a VALUES (1), (2)");
+    ok(&mut s, "ALTER TABLE #a SWITCH TO ##b");
+    assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM #a"), "0");
+    ok(&mut s, "ALTER TABLE ##b SWITCH TO #a");
+    assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM #a"), "2");
+}

@@ -1,6 +1,7 @@
 //! A log backup that power fails behind: its file is there as soon as the database goes on without what is in it.
 
 use duramen_base::Lsn;
+use duramen_os::memory::Broker;
 use duramen_storage::backup::Medium;
 
 use super::backups::{MAKE, all};
@@ -72,7 +73,9 @@ fn a_log_backup_has_a_name_before_the_log_lets_go_of_it() {
             });
             let set = medium.sets.first().expect("a set");
             assert!(set.complete && set.header.last_lsn >= next, "change {n}");
-            medium.verify(set, Default::default()).expect("it is whole");
+            medium
+                .verify(set, Default::default(), &Broker::new(64 << 20))
+                .expect("it is whole");
         }
     }
     // Both sides of the moment have been seen.

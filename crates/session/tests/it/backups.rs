@@ -1,6 +1,7 @@
 //! BACKUP and RESTORE, as a client sees them.
 
 use duramen_os::OpenOptions;
+use duramen_os::memory::Broker;
 
 use super::*;
 
@@ -92,7 +93,9 @@ fn a_backup_says_what_it_has_taken() {
         ("first", "b")
     );
     assert!(set.header.checksums && set.complete && set.header.own);
-    medium.verify(set, Default::default()).expect("it is whole");
+    medium
+        .verify(set, Default::default(), &Broker::new(64 << 20))
+        .expect("it is whole");
     // Other programs read the same blocks.
     let bytes = bytes_of(&env, "/data/b.bak");
     let blocks = duramen_storage::format::backup::blocks(&bytes).expect("blocks");

@@ -1,7 +1,8 @@
 //! Media that are not what they should be: short, altered, foreign. The server stays as it was.
 
-use duramen_os::OpenOptions;
 use duramen_os::random::Rng;
+use duramen_os::sim::{DiskOp, Fault};
+use duramen_os::{IoError, OpenOptions};
 
 use super::backups::{MAKE, MOVE, all, bytes_of, numbers};
 use super::*;
@@ -273,7 +274,7 @@ fn a_differential_backup_has_what_has_changed() {
     instance.shutdown().expect("it closes");
 }
 
-fn refusals(session: &mut Session, sql: &str) -> Vec<i32> {
+pub fn refusals(session: &mut Session, sql: &str) -> Vec<i32> {
     let lines = run(session, sql);
     lines
         .iter()
@@ -322,6 +323,30 @@ fn init_overwrites_media_and_nothing_else() {
     write(&env, "/data/b.bak", &whole[..60_000]);
     all(&mut s, &[&backup("INIT")]);
     assert_eq!(run(&mut s, label), second);
+    // Power may fail between the sectors of the header.
+    for lost in 0..3 {
+        let mut torn = whole.clone();
+        torn[512 * lost..512 * (lost + 1)].fill(0);
+        if lost == 0 {
+            torn[..4].copy_from_slice(b"TAPE");
+        }
+        write(&env, "/data/b.bak", &torn);
+        all(&mut s, &[&backup("INIT")]);
+    }
+    // Or before the file has the length of one.
+    for length in [8, 600, 1500] {
+        write(&env, "/data/b.bak", &whole[..length]);
+        all(&mut s, &[&backup("INIT")]);
+    }
+    // Or when the file has the length of a medium that begins, and not its bytes.
+    for length in [1, 4, 8] {
+        write(&env, "/data/b.bak", &vec![0; length]);
+        all(&mut s, &[&backup("INIT")]);
+    }
+    for other in [&[0; 9][..], b"dear"] {
+        write(&env, "/data/b.bak", other);
+        assert_eq!(refusals(&mut s, &backup("INIT")), [3201, 3013]);
+    }
 }
 
 /// One of two media has a set that has not expired: the other's sets are still there when that is found out.
@@ -349,4 +374,32 @@ fn nothing_is_overwritten_before_all_media_are_fit() {
         &mut s,
         &["RESTORE VERIFYONLY FROM DISK = '/data/2.bak', DISK = '/data/1.bak'"],
     );
+}
+
+/// The disk fails while a restore makes its files: they are gone, whenever power fails afterwards, and the next restore finds
+/// their places free.
+#[test]
+fn files_of_a_restore_that_failed_do_not_come_back() {
+    let disk = SimDisk::new(24);
+    let env = disk.env();
+    let instance = start(&env);
+    let mut s = login(&instance);
+    all(&mut s, &[MAKE, "BACKUP DATABASE b TO DISK = '/data/b.bak'"]);
+    let restore = "RESTORE DATABASE r FROM DISK = '/data/b.bak' WITH REPLACE, \
+                   MOVE 'b' TO '/data/r.mdf', MOVE 'b_log' TO '/data/r.ldf'";
+    disk.add_fault(Fault {
+        op: DiskOp::Write,
+        path: Some("/data/r.mdf".into()),
+        nth: 1,
+        error: IoError::NoSpace,
+        lasting: false,
+    });
+    assert!(!refusals(&mut s, restore).is_empty());
+    for seed in 0..20 {
+        let later = disk.crash(seed);
+        for path in ["/data/r.mdf", "/data/r.ldf"] {
+            assert!(!later.env().disk.exists(path.as_ref()), "{path}, {seed}");
+        }
+    }
+    all(&mut s, &[restore]);
 }

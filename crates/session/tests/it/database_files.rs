@@ -310,12 +310,7 @@ fn options_take_effect_and_show() {
     }
     assert_eq!(run(&mut s, "ALTER DATABASE d SET READ_WRITE"), NOTHING);
     assert_eq!(run(&mut s, "INSERT t VALUES (1)"), ["rows 1"]);
-    for refused in [
-        "AUTO_CLOSE ON",
-        "PAGE_VERIFY NONE",
-        "TRUSTWORTHY ON",
-        "EMERGENCY",
-    ] {
+    for refused in ["AUTO_CLOSE ON", "PAGE_VERIFY NONE", "TRUSTWORTHY ON"] {
         let lines = run(&mut s, &format!("ALTER DATABASE d SET {refused}"));
         assert!(lines[0].starts_with("Msg 40517"), "{refused}: {lines:?}");
     }
@@ -696,4 +691,22 @@ fn a_script_of_management_studio_runs() {
             "{set}"
         );
     }
+}
+
+/// A log that is to be a little larger gets one VLF of the smallest size, and 5040 where its limit does not allow that.
+#[test]
+fn a_log_grows_by_the_smallest_vlf_at_least() {
+    let disk = SimDisk::new(31);
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    let sql = "CREATE DATABASE d ON (NAME = d, FILENAME = '/data/d.mdf', SIZE = 2MB) LOG ON (NAME = l, FILENAME = '/data/l.ldf', SIZE = 2MB, MAXSIZE = 3MB, FILEGROWTH = 512KB)";
+    assert_eq!(run(&mut s, sql), NOTHING);
+    let grow = |kb: u32| format!("ALTER DATABASE d MODIFY FILE (NAME = l, SIZE = {kb}KB)");
+    assert_eq!(run(&mut s, &grow(2112)), NOTHING);
+    let size = "SELECT size FROM sys.master_files WHERE name = 'l' AND database_id = DB_ID('d')";
+    assert_eq!(rows(&mut s, size), ["288"]);
+    assert_eq!(run(&mut s, &grow(2880)), NOTHING);
+    let told = run(&mut s, &grow(2944));
+    assert!(told[0].starts_with("Msg 5040,"), "{told:?}");
+    assert_eq!(rows(&mut s, size), ["360"]);
 }

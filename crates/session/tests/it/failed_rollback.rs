@@ -181,9 +181,128 @@ fn if_undo_fails_again_it_is_suspect_and_the_others_go_on() {
         "CREATE TABLE #l (d datetime, p nvarchar(50), t nvarchar(max)); INSERT #l EXEC xp_readerrorlog 0, 1; SELECT COUNT(*) FROM #l WHERE t LIKE 'Error: 3414, Severity: 21%'",
     );
     assert_eq!(lines[lines.len() - 2], "1", "{lines:?}");
+    let bytes = disk.durable_bytes(path).expect("there");
+    emergency(&disk, &instance);
+    assert!(
+        disk.durable_bytes(path).expect("there") == bytes,
+        "nothing of the file has changed"
+    );
     // Nobody pins it: the damage undone, it comes back.
     disk.damage(path, at as u64, b"t").expect("mended");
     fine(&run(&mut s, "ALTER DATABASE b SET ONLINE"));
     drop(s);
     undone(&instance);
+}
+
+/// `b` is SUSPECT, and is read by sysadmin as its files are; then it is SUSPECT again.
+fn emergency(disk: &Arc<SimDisk>, instance: &Arc<Instance>) {
+    let mut s = login(instance);
+    fine(&run(
+        &mut s,
+        "CREATE LOGIN reader WITH PASSWORD = 'Reads1!reads'; CREATE USER reader FOR LOGIN reader",
+    ));
+    fine(&run(&mut s, "ALTER DATABASE b SET EMERGENCY"));
+    let shown = "SELECT state_desc, is_read_only, CAST(DATABASEPROPERTYEX('b', 'Status') AS varchar(20)), DATABASEPROPERTY('b', 'IsEmergencyMode') FROM sys.databases WHERE name = 'b'";
+    assert_eq!(run(&mut s, shown)[1], "EMERGENCY | 1 | EMERGENCY | 1");
+    // The damaged page is the one that could not be undone; others are read.
+    let told = run(&mut s, "SELECT a FROM b.dbo.t");
+    assert!(told.iter().any(|l| l.starts_with("Msg 824")), "{told:?}");
+    let mut s = login(instance);
+    assert_eq!(run(&mut s, "SELECT COUNT(*) FROM b.sys.tables")[1], "1");
+    for (sql, number) in [
+        ("USE b; CREATE TABLE x (a int)", 3908),
+        ("INSERT b.dbo.t VALUES (7, 'x')", 3908),
+        ("BACKUP DATABASE b TO DISK = 'b.bak'", 3033),
+        ("ALTER DATABASE b MODIFY NAME = c", 3908),
+        ("ALTER DATABASE b SET READ_WRITE", 3908),
+        ("ALTER DATABASE b SET EMERGENCY, SINGLE_USER", 40517),
+        ("USE master; EXEC sp_detach_db b", 3707),
+        ("ALTER DATABASE tempdb SET EMERGENCY", 5058),
+    ] {
+        let told = run(&mut s, sql);
+        let first = format!("Msg {number},");
+        assert!(
+            told.iter().any(|l| l.starts_with(&first)),
+            "{sql}: {told:?}"
+        );
+    }
+    let request = LoginRequest {
+        user: "reader".to_owned(),
+        password: "Reads1!reads".to_owned(),
+        ..LoginRequest::default()
+    };
+    let mut other = instance.login(&request).expect("known");
+    let told = run(&mut other, "USE b");
+    assert!(told[0].starts_with("Msg 916, Level 14"), "{told:?}");
+    drop(other);
+    // Its recovery fails as before.
+    fine(&run(
+        &mut s,
+        "USE master; DBCC FREEPROCCACHE WITH NO_INFOMSGS",
+    ));
+    drop(s);
+    let mut s = login(instance);
+    let told = run(&mut s, "ALTER DATABASE b SET ONLINE");
+    assert!(told[0].starts_with("Msg "), "{told:?}");
+    assert_eq!(state(instance), "SUSPECT");
+    let left = Path::new("/data/b.mdf_MSSQL_EMERGENCY");
+    assert!(!disk.env().disk.exists(left));
+}
+
+#[test]
+fn an_emergency_outlasts_starts_and_shows_what_was_not_committed() {
+    let disk = SimDisk::new(33);
+    let (instance, s) = changed(&disk);
+    let disk = disk.crash(5);
+    drop((instance, s));
+    {
+        let instance = start(&disk.env());
+        let mut s = login(&instance);
+        fine(&run(
+            &mut s,
+            "ALTER DATABASE b SET EMERGENCY WITH ROLLBACK IMMEDIATE",
+        ));
+        assert_eq!(
+            run(&mut s, "SELECT a FROM b.dbo.t")[1],
+            "1",
+            "it was recovered"
+        );
+        fine(&run(&mut s, "ALTER DATABASE b SET ONLINE"));
+        fine(&run(
+            &mut s,
+            "BEGIN TRAN; UPDATE b.dbo.t SET a = 3; CHECKPOINT; USE b; CHECKPOINT",
+        ));
+        let crashed = disk.crash(6);
+        drop((s, instance));
+        // The row is put to EMERGENCY in a start that finds the transaction's change in the file: by master's row alone.
+        let instance = start(&crashed.env());
+        let mut s = login(&instance);
+        assert_eq!(run(&mut s, "SELECT a FROM b.dbo.t")[1], "1");
+        fine(&run(&mut s, "ALTER DATABASE b SET EMERGENCY"));
+        drop(s);
+        instance.shutdown().expect("it ends");
+        let instance = start(&crashed.env());
+        assert_eq!(state(&instance), "EMERGENCY");
+        let mut s = login(&instance);
+        assert_eq!(run(&mut s, "SELECT a FROM b.dbo.t")[1], "1");
+        assert_eq!(
+            run(&mut s, "DBCC CHECKDB (b) WITH NO_INFOMSGS"),
+            Vec::<String>::new()
+        );
+        fine(&run(
+            &mut s,
+            "ALTER DATABASE b SET EMERGENCY; ALTER DATABASE b SET ONLINE",
+        ));
+        fine(&run(&mut s, "UPDATE b.dbo.t SET a = 9"));
+        fine(&run(&mut s, "ALTER DATABASE b SET EMERGENCY"));
+        fine(&run(&mut s, "ALTER DATABASE b SET OFFLINE"));
+        assert_eq!(state(&instance), "OFFLINE");
+        fine(&run(&mut s, "ALTER DATABASE b SET ONLINE"));
+        assert_eq!(run(&mut s, "SELECT a FROM b.dbo.t")[1], "9");
+        fine(&run(
+            &mut s,
+            "ALTER DATABASE b SET EMERGENCY; DROP DATABASE b",
+        ));
+        assert!(!crashed.env().disk.exists(Path::new("/data/b.mdf")));
+    }
 }

@@ -63,3 +63,21 @@ DELETE t WHERE n = 3; UPDATE h SET pad = REPLICATE('z', 1500) WHERE id % 3 = 0; 
     assert!(reports.len() >= 9, "{reports:?}");
     assert!(!counted.is_empty());
 }
+
+#[test]
+fn a_new_database_fits_into_the_smallest_log() {
+    let instance = instance();
+    let mut session = login(&instance);
+    for kb in [512, 576, 768] {
+        let make = format!(
+            "CREATE DATABASE f{kb} ON (NAME = f, FILENAME = '/data/f{kb}.mdf', SIZE = 8MB) LOG ON (NAME = f_log, FILENAME = '/data/f{kb}.ldf', SIZE = {kb}KB, FILEGROWTH = 0)"
+        );
+        assert_eq!(run(&mut session, &make), Vec::<String>::new());
+        run(&mut session, &format!("USE f{kb}"));
+        let told = run(
+            &mut session,
+            "CREATE TABLE t (a int); INSERT t VALUES (1); SELECT a FROM t; DBCC CHECKDB WITH NO_INFOMSGS",
+        );
+        assert_eq!(told, ["rows 1", "(a int)", "1", "rows 1"], "{kb}");
+    }
+}

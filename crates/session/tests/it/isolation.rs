@@ -220,7 +220,7 @@ fn happens(instance: &Arc<Instance>, level: &Level, anomaly: Anomaly, rng: &mut 
 }
 
 #[test]
-fn each_level_allows_its_anomalies_and_no_others() {
+pub(super) fn each_level_allows_its_anomalies_and_no_others() {
     let mut seen = BTreeSet::new();
     // More with ISOLATION_SEEDS=n.
     let count = std::env::var("ISOLATION_SEEDS")

@@ -20,6 +20,7 @@ mod compiled;
 mod compressed_backups;
 mod constraints;
 mod coverage;
+mod cpu;
 mod damaged_master;
 mod database_files;
 mod dbcc;
@@ -31,13 +32,17 @@ mod failed_rollback;
 mod format_fixtures;
 mod full;
 mod golden;
+mod granted_memory;
 mod hostile_names;
 mod in_doubt;
 mod instances;
 mod isolation;
 mod kept_room;
+mod little_memory;
 mod logins;
+mod other_databases;
 mod outside_once;
+mod overflow;
 mod packed;
 mod page_restore;
 mod parallel;
@@ -45,14 +50,18 @@ mod parallel_indexes;
 mod plan_cache;
 mod plan_xml;
 mod plans;
+#[cfg(feature = "planted")]
+mod planted;
 mod query_stats;
 mod recovering;
 mod reference;
 mod restored_growth;
+mod restores_cut;
 mod rights;
 mod rights_search;
 mod rollbacks;
 mod rollbacks_random;
+mod row_goals;
 mod samples;
 mod settings;
 mod simple_log;
@@ -62,8 +71,10 @@ mod stop_points;
 mod stripes;
 mod suspect_pages;
 mod system_procedures;
+mod table_variables;
 mod tail_log;
 mod tempdb_files;
+mod true_zeros;
 mod uncommitted_names;
 mod versions;
 mod views;
@@ -95,6 +106,23 @@ impl Drop for Started {
         // Whether a disk that a test has broken lets it close does not matter.
         let _ = self.0.shutdown();
     }
+}
+
+/// Runs what must not go wrong.
+fn quiet(s: &mut Session, sql: &str) -> Vec<String> {
+    let lines = run(s, sql);
+    let wrong: Vec<&String> = lines.iter().filter(|l| l.starts_with("Msg ")).collect();
+    assert!(wrong.is_empty(), "{wrong:?}: {sql}");
+    lines
+}
+
+/// A number of the environment: seeds and counts of what searches.
+#[allow(clippy::disallowed_methods, reason = "whoever searches says how long")]
+fn number_from(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable)
+        .ok()
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(otherwise)
 }
 
 /// An instance on a simulated disk of its own.
@@ -225,7 +253,8 @@ fn select_assigns_each_variable_in_order() {
 fn errors_are_caught_and_described() {
     let sql = "BEGIN TRY\n SELECT 1/0\nEND TRY\nBEGIN CATCH\n SELECT ERROR_NUMBER(), ERROR_LINE(), ERROR_MESSAGE()\nEND CATCH\nPRINT 'after'";
     let lines = batch(sql);
-    assert_eq!(lines[2], "8134 | 2 | Divide by zero error encountered.");
+    assert_eq!(lines[1], "rows 0", "the result that the error has ended");
+    assert_eq!(lines[3], "8134 | 2 | Divide by zero error encountered.");
     assert_eq!(lines.last().map(String::as_str), Some("after"));
 }
 

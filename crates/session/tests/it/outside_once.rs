@@ -66,7 +66,7 @@ const KINDS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn rows_of_every_type_go_in_once() {
+pub(super) fn rows_of_every_type_go_in_once() {
     let mut s = begin();
     for (n, (ty, value)) in KINDS.iter().enumerate() {
         let columns = format!("a int NOT NULL, l {ty}");

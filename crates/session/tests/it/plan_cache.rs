@@ -1,9 +1,11 @@
 //! Batches and procedures whose plans sessions share answer as if each were compiled anew.
 
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
 use super::*;
 
 #[test]
-fn a_shared_batch_follows_the_schema() {
+pub(super) fn a_shared_batch_follows_the_schema() {
     let instance = instance();
     let (mut a, mut b) = (login(&instance), login(&instance));
     run(&mut a, "CREATE TABLE t (x int); INSERT t VALUES (1)");
@@ -95,4 +97,74 @@ fn procedures_are_shared_until_they_are_altered() {
     );
     assert_eq!(run(&mut a, "EXEC down 5")[1], "0");
     assert_eq!(run(&mut b, "EXEC down 3")[1], "0");
+}
+
+/// Sessions that meet a text for the first time at once compile it at once: all of their executions are counted, and with
+/// those of the modules that it runs.
+#[test]
+fn every_execution_counts_when_sessions_compile_at_once() {
+    const SESSIONS: usize = 6;
+    const RUNS: usize = 25;
+    let instance = instance();
+    let mut s = login(&instance);
+    for text in [
+        "CREATE TABLE w (id int IDENTITY PRIMARY KEY, x int)",
+        "CREATE FUNCTION f (@a int) RETURNS int AS BEGIN RETURN @a + 1 END",
+        "CREATE TRIGGER tr ON w AFTER INSERT AS SET NOCOUNT ON; DECLARE @n int; SELECT @n = COUNT(*) FROM inserted",
+        "CREATE PROCEDURE p @a int AS INSERT w (x) VALUES (@a)",
+    ] {
+        run(&mut s, text);
+    }
+    for round in 0..4 {
+        run(&mut s, "DBCC FREEPROCCACHE");
+        let there = Arc::new(AtomicUsize::new(0));
+        let threads: Vec<_> = (0..SESSIONS)
+            .map(|_| {
+                let (there, mut s) = (there.clone(), login(&instance));
+                duramen_os::thread::spawn("runs", move || {
+                    there.fetch_add(1, SeqCst);
+                    while there.load(SeqCst) < SESSIONS {
+                        duramen_os::thread::yield_now();
+                    }
+                    for _ in 0..RUNS {
+                        run(
+                            &mut s,
+                            &format!("SELECT COUNT(*) FROM w /* batch {round} */"),
+                        );
+                        run(
+                            &mut s,
+                            &format!(
+                                "EXEC sp_executesql N'SELECT @a + {round} /* text */', N'@a int', 1"
+                            ),
+                        );
+                        run(&mut s, "EXEC p 7");
+                        run(&mut s, "DECLARE @r int = dbo.f(1); SELECT @r AS called");
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|t| t.join().unwrap());
+        let all = (SESSIONS * RUNS).to_string();
+        for (of, count) in [
+            (
+                "x.text LIKE 'SELECT COUNT(*) FROM w /* batch%'",
+                all.clone(),
+            ),
+            (
+                "x.text LIKE '%/* text */%' AND x.text NOT LIKE '%sp_executesql%'",
+                all.clone(),
+            ),
+            ("x.text LIKE '%CREATE PROCEDURE p %'", all.clone()),
+            ("x.text LIKE 'DECLARE @r int = dbo.f%'", all.clone()),
+        ] {
+            let uses = format!(
+                "SELECT SUM(c.usecounts) FROM sys.dm_exec_cached_plans c CROSS APPLY sys.dm_exec_sql_text(c.plan_handle) x WHERE {of} AND x.text NOT LIKE '%dm_exec%'"
+            );
+            assert_eq!(run(&mut s, &uses)[1], count, "{of}");
+        }
+        let executions = "SELECT SUM(q.execution_count) FROM sys.dm_exec_query_stats q CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) x WHERE x.text LIKE '%CREATE PROCEDURE p %' AND x.text NOT LIKE '%dm_exec%'";
+        assert_eq!(run(&mut s, executions)[1], all);
+        let modules = "SELECT (SELECT SUM(execution_count) FROM sys.dm_exec_function_stats), (SELECT SUM(execution_count) FROM sys.dm_exec_trigger_stats)";
+        assert_eq!(run(&mut s, modules)[1], format!("{all} | {all}"));
+    }
 }

@@ -233,3 +233,18 @@ fn merges_of_several_keys_keep_rows_and_order() {
         assert_eq!(expected, run(&mut session, &merged), "{merged}");
     }
 }
+
+/// A column of rows is made of all of them; whoever stops at the first must not hear of the mistakes in the others.
+#[test]
+fn what_stops_early_reads_no_further() {
+    let mut s = alone();
+    run(
+        &mut s,
+        "CREATE TABLE t (id int NOT NULL PRIMARY KEY, v int NOT NULL); INSERT t SELECT value, value % 7 FROM GENERATE_SERIES(1, 5000)",
+    );
+    let lines = run(&mut s, "SELECT TOP (1) 1 / (2 - id) FROM t");
+    assert_eq!(lines, ["( int)", "1", "rows 1"]);
+    // All of them are read here.
+    let lines = run(&mut s, "SELECT SUM(1 / (2 - id)) FROM t");
+    assert!(lines.iter().any(|l| l.starts_with("Msg 8134")), "{lines:?}");
+}

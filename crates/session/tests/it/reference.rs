@@ -39,6 +39,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("dbcc.md", dbcc_page()),
         ("functions.md", function_page()),
         ("permissions.md", permission_page()),
+        ("compatibility-levels.md", level_page()),
     ]
 }
 
@@ -139,6 +140,24 @@ fn permission_page() -> String {
         }
         let _ = writeln!(out, "| {} | {} | {} |", p.name, p.right, p.of);
     }
+    out
+}
+
+fn level_page() -> String {
+    let row = |d: &reference::Difference| {
+        let followed = match d.followed {
+            reference::Followed::Yes(how) => format!("yes | {how}"),
+            reference::Followed::No(why) => format!("no | {why}"),
+        };
+        format!("{} | {} | {followed}", d.level, d.what)
+    };
+    let rows = reference::DIFFERENCES.iter().map(row);
+    let mut out = page(
+        "Compatibility levels",
+        "from level | difference | followed | where, or why not",
+        rows,
+    );
+    out += "\nThe level is that of the database whose language is spoken: of the session's current one, of a module its own. Each difference that is followed has a part of its own in `tests/golden/compatibility_levels.slt`.\n";
     out
 }
 

@@ -549,7 +549,7 @@ fn is_alone(line: &Line) -> bool {
 }
 
 #[test]
-fn every_row_lets_in_who_holds_its_right_and_nobody_else() {
+pub(super) fn every_row_lets_in_who_holds_its_right_and_nobody_else() {
     let instance = instance();
     let _sa = set_up(&instance);
     let table = table();

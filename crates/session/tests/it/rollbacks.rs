@@ -73,7 +73,7 @@ const ALL: &[Work] = &[
     },
     Work {
         before: "",
-        work: "CREATE TABLE c13 (k int PRIMARY KEY, a char(2000)); INSERT c13 SELECT value, 'x' FROM GENERATE_SERIES(1, 200); CREATE INDEX i ON c13 (a); UPDATE c13 SET a = 'y' WHERE k % 3 = 0; DELETE c13 WHERE k % 2 = 0; TRUNCATE TABLE c13; INSERT c13 VALUES (1, 'z')",
+        work: "CREATE TABLE c13 (k int PRIMARY KEY, a char(1600)); INSERT c13 SELECT value, 'x' FROM GENERATE_SERIES(1, 200); CREATE INDEX i ON c13 (a); UPDATE c13 SET a = 'y' WHERE k % 3 = 0; DELETE c13 WHERE k % 2 = 0; TRUNCATE TABLE c13; INSERT c13 VALUES (1, 'z')",
         after: "SELECT OBJECT_ID('c13')",
     },
     Work {
@@ -143,7 +143,7 @@ fn a_rollback_undoes_it() {
 }
 
 #[test]
-fn so_does_one_to_a_savepoint() {
+pub(super) fn so_does_one_to_a_savepoint() {
     each(
         "BEGIN TRAN; CREATE TABLE first (a int); SAVE TRAN outer_one",
         &|_, mut s| {

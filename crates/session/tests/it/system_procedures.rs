@@ -177,3 +177,15 @@ const MISSING: [&str; 5] = [
     "Msg 15249,",
     "Msg 15600,",
 ];
+
+/// No statement inside says so.
+#[test]
+fn a_procedure_that_is_code_leaves_no_error_of_before() {
+    let mut s = alone();
+    run(&mut s, "CREATE TABLE t (x int)");
+    let out = run(&mut s, "EXEC nobody EXEC sp_rename 't', 'u' SELECT @@ERROR");
+    assert_eq!(out[out.len() - 2], "0", "{out:?}");
+    let lock = "EXEC nobody EXEC sp_getapplock 'l', 'Exclusive', 'Session' SELECT @@ERROR";
+    let out = run(&mut s, lock);
+    assert_eq!(out[out.len() - 2], "0", "{out:?}");
+}

@@ -75,6 +75,38 @@ fn a_statement_that_waited_for_a_definition_is_bound_again() {
 }
 
 #[test]
+fn dbcc_of_a_table_waits_for_its_definition() {
+    for seed in seeds(0, 2) {
+        world(seed, |instance| {
+            let mut s = session(instance);
+            run(&mut s, "CREATE TABLE i (n int IDENTITY, v int)");
+            let check = |sql| aside(instance, sql);
+            let said = |check: thread::JoinHandle<Vec<String>>| check.join().expect("an answer");
+
+            run(&mut s, "BEGIN TRAN; ALTER TABLE i ADD DEFAULT 5 FOR v");
+            let set = check("DBCC CHECKIDENT ('i', RESEED, 7) WITH NO_INFOMSGS");
+            let told = check("DBCC CHECKIDENT ('i', NORESEED) WITH NO_INFOMSGS");
+            a_while();
+            run(&mut s, "COMMIT");
+            assert_eq!((said(set), said(told)), (vec![], vec![]));
+
+            run(&mut s, "BEGIN TRAN; CREATE TABLE j (n int IDENTITY)");
+            let set = check("DBCC CHECKIDENT ('j', RESEED, 7) WITH NO_INFOMSGS");
+            let table = check("DBCC CHECKTABLE ('j') WITH NO_INFOMSGS");
+            a_while();
+            run(&mut s, "COMMIT");
+            assert_eq!((said(set), said(table)), (vec![], vec![]));
+
+            run(&mut s, "BEGIN TRAN; DROP TABLE j");
+            let set = check("DBCC CHECKIDENT ('j', RESEED, 7) WITH NO_INFOMSGS");
+            a_while();
+            run(&mut s, "COMMIT");
+            assert!(said(set)[0].contains("2501"), "it is not there any more");
+        });
+    }
+}
+
+#[test]
 fn a_definition_that_waited_for_another_goes_on_from_it() {
     for seed in seeds(0, 3) {
         world(seed, |instance| {
@@ -221,6 +253,38 @@ fn an_attention_ends_a_wait() {
         assert_eq!(run(&mut b, "SELECT @@TRANCOUNT")[1], "1");
         assert_eq!(run(&mut b, "SELECT v FROM t WHERE id = 1")[1], "5");
     });
+}
+
+#[test]
+fn an_attention_takes_the_transaction_with_it_under_xact_abort() {
+    for (xact_abort, open) in [("OFF", "1"), ("ON", "0")] {
+        world(1, move |instance| {
+            let mut s = session(instance);
+            run(&mut s, "BEGIN TRAN; UPDATE t SET v = 0 WHERE id = 2");
+            let mut b = session(instance);
+            let cancel = CancelToken::default();
+            let token = cancel.clone();
+            let before = run(&mut s, "SELECT v FROM t WHERE id = 1")[1].clone();
+            let waiting = thread::spawn("waiting", move || {
+                run(&mut b, &format!("SET XACT_ABORT {xact_abort}"));
+                run(&mut b, "BEGIN TRAN; UPDATE t SET v = 5 WHERE id = 1");
+                let mut sink = TextSink::default();
+                let text = "BEGIN TRY UPDATE t SET v = 6 END TRY BEGIN CATCH SELECT 2 END CATCH";
+                b.execute_batch(text, &mut sink, &token);
+                (b, sink.lines)
+            });
+            a_while();
+            cancel.0.store(true, Ordering::Release);
+            let (mut b, lines) = waiting.join().expect("it ended");
+            assert!(lines.is_empty(), "{lines:?}");
+            assert_eq!(run(&mut b, "SELECT @@TRANCOUNT")[1], open);
+            let now = run(&mut b, "SELECT v FROM t WHERE id = 1")[1].clone();
+            match xact_abort {
+                "ON" => assert_eq!(now, before),
+                _ => assert_eq!(now, "5"),
+            }
+        });
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `sim [--seeds N | --seconds N | --hours N] [--first S] [--seed S] [--backups on]`: crash and recovery of the whole
 //! engine, seed after seed; with backups taken meanwhile and restored; or one of the stories (`--story NAME`): `sql` is that of whole sessions, whose failures are
-//! shortened to a script (`--shrink RUNS`, 400).
+//! shortened to a script (`--shrink RUNS`, 400). From ten minutes on each of its stories favours the cell of the matrix where
+//! the run has come the seldomest; `--aim CELL` says which, as a failure does.
 //!
 //! A failure prints its seed; `--seed S` runs it again. Exit code 1 when any seed failed.
 
@@ -14,6 +15,10 @@ use duramen_sim::crash::{Focus, Report, backups, run_seed_of, sql};
 
 /// From here on a run is a long one.
 const LONG: Duration = Duration::from_secs(3600);
+/// From here on it is steered to the endings that kinds of statements have not had.
+const STEERED: Duration = Duration::from_secs(600);
+/// So many statements hold every kind; how long they take is the machine's affair.
+const EVERY_KIND: u64 = 200_000;
 /// Processes that share the seeds.
 const PROCESSES: u64 = 2;
 
@@ -32,6 +37,8 @@ struct Options {
     sql: bool,
     /// Runs to shorten a failure of that story with.
     shrink: u32,
+    /// The cell of the matrix that its stories favour (`--aim 'DROP VIEW/kill'`); long runs choose the poorest each time.
+    aim: Option<sql::Cell>,
 }
 
 fn main() {
@@ -40,7 +47,7 @@ fn main() {
         Ok(options) => options,
         Err(message) => {
             eprintln!(
-                "{message}\nusage: sim [--seeds N | --seconds N | --hours N] [--first S] [--step N] [--keep-going on] [--backups on | --story sql|partitions|standby|pages|files|full|room] [--shrink RUNS] | --seed S"
+                "{message}\nusage: sim [--seeds N | --seconds N | --hours N] [--first S] [--step N] [--keep-going on] [--backups on | --story sql|partitions|standby|pages|files|full|room] [--shrink RUNS] [--aim KIND/ENDING] | --seed S"
             );
             std::process::exit(2);
         }
@@ -139,16 +146,23 @@ fn run_sql(o: &Options) -> u64 {
     let start = time::now();
     let mut total = sql::Report::default();
     let (mut done, mut failures, mut seed) = (0u64, 0u64, o.first);
+    let steers = o.aim.is_none() && o.time.is_some_and(|t| t >= STEERED);
+    let mut steering = sql::Steering::default();
     while done < o.seeds && o.time.is_none_or(|t| start.elapsed() < t) {
-        match sql::run_seed(seed) {
+        let theme = match steers {
+            true => Some(steering.next(&total.matrix, seed)),
+            false => o.aim,
+        };
+        match sql::run_seed_for(seed, theme) {
             Ok(report) => total.add(&report),
             Err(failure) => {
                 failures += 1;
-                println!("FAILED seed {seed}: {}", failure.fault);
+                let also = theme.map_or_else(String::new, |t| format!(" --aim '{t}'"));
+                println!("FAILED seed {seed}{also}: {}", failure.fault);
                 let steps = failure.steps.len();
                 let short = sql::shrink(seed, failure, o.shrink);
                 println!(
-                    "shortened from {steps} steps to {}: {}\n{}\n  cargo xtask sim --story sql --seed {seed} runs it again",
+                    "shortened from {steps} steps to {}: {}\n{}\n  cargo xtask sim --story sql --seed {seed}{also} runs it again",
                     short.steps.len(),
                     short.fault,
                     sql::script(&short.steps)
@@ -162,19 +176,31 @@ fn run_sql(o: &Options) -> u64 {
         seed += o.step;
     }
     println!("{}", total.matrix.show());
-    // A long run has to come everywhere.
+    if o.aim.is_none() && total.statements >= EVERY_KIND {
+        let unmade = total.matrix.unmade();
+        unmade
+            .iter()
+            .for_each(|kind| println!("FAILED never made: {kind}"));
+        failures += unmade.len() as u64;
+    }
+    // A long run has to come everywhere, but where nobody can.
     if o.time.is_some_and(|t| t >= LONG) {
+        sql::Matrix::impossible()
+            .iter()
+            .for_each(|row| println!("{row}"));
         let thin = total.matrix.thin(100 / PROCESSES);
         thin.iter()
             .for_each(|cell| println!("FAILED too seldom: {cell}"));
         failures += thin.len() as u64;
     }
     println!(
-        "{} statements, {} crashes, {} audits, {} restores; {} of {} pages in logs were changed by several sessions; trace {:016x}\n{done} seeds from {} in {:.1} s: {failures} failed",
+        "{} statements, {} crashes, {} audits, {} restores ({} of chains, {} databases pending); {} of {} pages in logs were changed by several sessions; trace {:016x}\n{done} seeds from {} in {:.1} s: {failures} failed",
         total.statements,
         total.crashes,
         total.audits,
         total.restores,
+        total.chains,
+        total.pending,
         total.pages.1,
         total.pages.0,
         total.trace,
@@ -196,6 +222,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
         story: None,
         sql: false,
         shrink: 400,
+        aim: None,
     };
     for pair in args.chunks(2) {
         let [flag, value] = pair else {
@@ -223,6 +250,10 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--story" => {
                 let story = Story::parse(value).ok_or_else(|| format!("'{value}' is no story"))?;
                 o.story = Some(story);
+            }
+            "--aim" => {
+                let aim = sql::Cell::parse(value);
+                o.aim = Some(aim.ok_or_else(|| format!("'{value}' is no cell of the matrix"))?);
             }
             "--backups" => o.backups = value == "on",
             "--keep-going" => o.keep_going = value == "on",

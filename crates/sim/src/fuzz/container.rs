@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use duramen_os::Disk;
+use duramen_os::memory::Broker;
 use duramen_os::sim::SimDisk;
 use duramen_session::{CancelToken, Instance, TextSink};
 use duramen_storage::backup::Medium;
@@ -105,7 +106,7 @@ pub fn feed(input: &[u8]) -> bool {
         return false;
     };
     for set in &medium.sets {
-        let _ = medium.verify(set, Default::default());
+        let _ = medium.verify(set, Default::default(), &Broker::new(64 << 20));
     }
     !medium.sets.is_empty()
 }

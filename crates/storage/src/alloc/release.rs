@@ -107,6 +107,12 @@ impl Database {
         };
         tx.drops_pages();
         let mut drops = self.drops.lock();
+        debug_assert!(
+            !drops
+                .get(&xdes)
+                .is_some_and(|l| l.iter().any(|c| c.same(&chain))),
+            "release/1: a transaction drops a chain twice"
+        );
         chain.lsn = self.note(tx, chain.record(Note::Drop, xdes))?;
         drops.entry(xdes).or_default().push(chain);
         Ok(())
@@ -323,6 +329,10 @@ impl Database {
         chain: DroppedChain,
         dropped_by: Option<XdesId>,
     ) -> SqlResult<()> {
+        debug_assert!(
+            pages.contains(&chain.first_iam),
+            "release/2: a chain goes and leaves its first IAM page"
+        );
         // A checkpoint must not carry the note over once the chain has gone.
         let mut drops = self.drops.lock();
         let files: BTreeMap<u16, _> = pages

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlError, SqlResult};
+use duramen_os::thread;
 use duramen_wal::{OpenBlock, claimed_bytes, open_block};
 
 use super::read::{BackupSet, Medium, Run, damaged};
@@ -15,7 +16,7 @@ const LARGEST: u64 = 60 << 10;
 /// Parity bits of the first byte of a block.
 const PARITY: u8 = 0xC0;
 
-/// Walks over the blocks of a set's log. Ends after the first error.
+/// Walks over the blocks of a set's log. Ends after the first error, and when what it is for is given up.
 #[derive(Debug)]
 pub struct LogBlocks<M> {
     medium: M,
@@ -64,6 +65,9 @@ impl<M: Deref<Target = Medium>> LogBlocks<M> {
     }
 
     fn advance(&mut self) -> SqlResult<Option<OpenBlock>> {
+        if thread::is_given_up() {
+            return Err(SqlError::given_up());
+        }
         while let Some(run) = self.runs.front() {
             if self.at + UNIT > run.bytes {
                 self.runs.pop_front();

@@ -27,6 +27,8 @@ const MOST_COMPRESSED_BYTES: u64 = 256 << 20;
 const MOST_BLOCKS: usize = 1 << 21;
 /// The media header: its block and a filemark.
 const LABEL_BYTES: u64 = 1024 + 512;
+/// What a disk writes whole, whatever it calls its sectors.
+const LEAST_SECTOR: usize = 512;
 
 /// The data of one stream, its two first bytes left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -221,23 +223,36 @@ impl Medium {
     }
 
     /// The medium that BACKUP WITH INIT overwrites, whose header stays: with the sets that can be read, down to none.
-    /// `None` when nothing was written to it but [`BEGUN`]; 3241 when what is there is no header of a backup.
+    /// The file begins as a medium. `None` when no whole header has come to the disk since [`BEGUN`]: power may have failed
+    /// between its sectors, or before the file was longer. 3241 when what is there is no header of a backup.
     pub fn labelled(
         disk: &dyn Disk,
         path: &std::path::Path,
         shown: &str,
     ) -> SqlResult<Option<Medium>> {
         let (file, len) = opened(disk, path, shown)?;
-        let mut head = vec![0; len.min(LABEL_BYTES) as usize];
+        if len < LABEL_BYTES {
+            return Ok(None);
+        }
+        let mut head = vec![0; LABEL_BYTES as usize];
         file.read_at(&mut head, 0)
             .map_err(|e| read_failed(&e, shown))?;
-        let rest = head.strip_prefix(&BEGUN[..]);
-        if head.is_empty() || rest.is_some_and(|r| r.iter().all(|b| *b == 0)) {
+        let sectors = head.chunks(LEAST_SECTOR);
+        let torn = sectors.clone().any(|s| {
+            let rest = s.strip_prefix(&BEGUN[..]).unwrap_or(s);
+            rest.iter().all(|b| *b == 0)
+        });
+        let begun = |s: &[u8]| {
+            s.strip_prefix(&BEGUN[..])
+                .is_some_and(|r| r.iter().all(|b| *b == 0))
+        };
+        if sectors.take(1).any(begun) {
             return Ok(None);
         }
         let (medium, walked) = Medium::walked(Source::File(file, len), shown)?;
         match walked {
             Err(e @ Stop::Io(_)) => Err(e.to_sql(shown)),
+            Err(_) if medium.media.families == 0 && torn => Ok(None),
             Err(_) if medium.media.families == 0 => Err(malformed(shown)),
             _ => Ok(Some(medium)),
         }

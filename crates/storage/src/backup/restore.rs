@@ -14,6 +14,7 @@ use duramen_base::{
     DbId, EXTENT_PAGES, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages,
 };
 use duramen_observe::{DbCounter, count_db};
+use duramen_os::memory::Broker;
 use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions};
 use duramen_wal::{LaidLog, LogError, LogFileSpec};
 
@@ -111,6 +112,10 @@ impl RestoreState {
 fn log_failed(name: &str) -> impl Fn(LogError) -> SqlError + '_ {
     move |e| match e {
         LogError::BadRecord => SqlError::new(&messages::BACKUP_DAMAGED, &[]),
+        LogError::Io {
+            cause: IoError::GivenUp,
+            ..
+        } => SqlError::given_up(),
         LogError::Io { path, cause } => {
             let code = format!("{}({cause})", cause.code());
             SqlError::new(&messages::CREATE_FILE_OS_ERROR, &[&code, &path.display()])
@@ -150,17 +155,19 @@ impl Engine {
         let mut made = Vec::new();
         let laid = self.lay_all(files, (medium, set), transfer, progress, &mut made);
         if let Err(e) = &laid {
+            let undoing = duramen_os::thread::undoing();
             for path in &made {
                 // What stays is in nobody's list.
                 let _ = self.env.disk.remove(path);
             }
+            drop(undoing);
             let strange = [
                 &messages::RESTORE_PAGE_DAMAGED,
                 &messages::BACKUP_FAMILY_INVALID,
             ];
             if strange.iter().any(|m| m.number == e.number) {
                 // Was it written so?
-                medium.verify(set, transfer)?;
+                medium.verify(set, transfer, &self.memory)?;
             }
         }
         laid
@@ -184,7 +191,7 @@ impl Engine {
             let file = DataFile::create(&self.env, spec)?;
             made.push(spec.path.clone());
             file.size.store(0, std::sync::atomic::Ordering::SeqCst);
-            file.extend(pages, self.instant_file_init())
+            file.extend_asked(pages, self.instant_file_init())
                 .map_err(|e| expand_error(&e, &file))?;
             data.push(Arc::new(file));
         }
@@ -197,6 +204,7 @@ impl Engine {
         };
         let laying = Laying {
             env: &self.env,
+            memory: &self.memory,
             files,
             medium,
             header: &set.header,
@@ -255,6 +263,7 @@ impl Engine {
         };
         let laying = Laying {
             env: &self.env,
+            memory: &self.memory,
             files,
             medium,
             header: &set.header,
@@ -298,7 +307,7 @@ impl Engine {
             let listed = header.files.iter().find(|f| f.id == spec.file_id);
             let pages = listed.map_or(0, |f| f.size / PAGE_BYTES as u64) as u32;
             file.take_length()?;
-            file.extend(pages, self.instant_file_init())
+            file.extend_asked(pages, self.instant_file_init())
                 .map_err(|e| expand_error(&e, &file))?;
             Ok(Arc::new(file))
         };
@@ -369,6 +378,7 @@ impl Engine {
         };
         let laying = Laying {
             env: &self.env,
+            memory: &self.memory,
             files,
             medium,
             header: h,
@@ -474,6 +484,7 @@ impl Engine {
 /// A set on its way to files.
 struct Laying<'a> {
     env: &'a Env,
+    memory: &'a Arc<Broker>,
     files: &'a RestoreFiles,
     medium: &'a Medium,
     header: &'a SetHeader,
@@ -505,7 +516,7 @@ impl Laying<'_> {
             targets,
             copy: Copy::of(self),
         };
-        let buffers = self.transfer.room();
+        let buffers = self.transfer.room(self.memory);
         let room = buffers.clone();
         let work = move |mut buf: AlignedBuf, part: Part| {
             let laid = layer.lay(&mut buf[..part.bytes], &part);
@@ -552,6 +563,9 @@ impl Laying<'_> {
             let mut block = run.first_block;
             let mut left = run.bytes;
             self.medium.read_run(run, LOG_PIECE, |bytes| {
+                if duramen_os::thread::is_given_up() {
+                    return Err(SqlError::given_up());
+                }
                 left -= bytes.len() as u64;
                 sums.add(run, Summed::of(bytes, run), left == 0)?;
                 let blocks = (bytes.len() / 512) as u32;

@@ -5,7 +5,7 @@
 //! of the marked transaction. <https://learn.microsoft.com/sql/t-sql/statements/restore-statements-arguments-transact-sql>
 
 use duramen_base::{Lsn, SqlResult};
-use duramen_os::Env;
+use duramen_os::{Env, IoError, thread};
 use duramen_types::temporal::days_from_ymd;
 use duramen_wal::record::{Lop, RecordView};
 use duramen_wal::{LogError, LogFileReader, LogFileSpec, OpenBlock};
@@ -143,6 +143,12 @@ pub(super) fn newest_commit(
     let mut newest = None;
     let mut reader = LogFileReader::open(&*env.disk, &spec.path)?;
     while let Some(block) = reader.next_block()? {
+        if thread::is_given_up() {
+            return Err(LogError::Io {
+                path: spec.path.clone(),
+                cause: IoError::GivenUp,
+            });
+        }
         for (lsn, view) in records(&block) {
             if lsn < end && view.op() == Lop::COMMIT_XACT {
                 newest = newest.max(RecordTime::of(&view));

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_os::memory::Broker;
 
 use super::read::{BackupSet, Medium, Run, Source, damaged};
 use super::tape::StreamSum;
@@ -125,9 +126,14 @@ impl Medium {
     }
 
     /// Whether pages and log of a set are as they were written: 3203, 3189.
-    pub fn verify(&self, set: &BackupSet, transfer: Transfer) -> SqlResult<()> {
+    pub fn verify(
+        &self,
+        set: &BackupSet,
+        transfer: Transfer,
+        memory: &Arc<Broker>,
+    ) -> SqlResult<()> {
         let runs: Arc<[Run]> = set.pages.iter().chain(&set.log).copied().collect();
-        let buffers = transfer.room();
+        let buffers = transfer.room(memory);
         let (families, room, of) = (self.families(), buffers.clone(), runs.clone());
         let work = move |mut buf: duramen_os::AlignedBuf, part: Part| {
             let run = &of[part.run];

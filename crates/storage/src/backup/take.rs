@@ -441,7 +441,7 @@ impl<'a> Writer<'a> {
             }
             tapes.push(tape);
         }
-        let buffers = request.transfer.room();
+        let buffers = request.transfer.room(&engine.memory);
         let mut w = Writer {
             writers: Writers::start(WRITERS.min(request.transfer.buffers), &buffers)?,
             buffers,
@@ -644,6 +644,9 @@ impl<'a> Writer<'a> {
             mstl(tape, Some(range))?;
             tape.begin_data(b"MQTL", 0, checksums)?;
             let read = log.read_blocks(range, LOG_PIECE, |bytes| {
+                if duramen_os::thread::is_given_up() {
+                    return Err(Failed(SqlError::given_up()));
+                }
                 tape.payload(bytes).map_err(Failed)
             });
             read.map_err(|Failed(e)| e)?;

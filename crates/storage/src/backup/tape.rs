@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_os::{DiskFile, IoError};
+use duramen_os::{DiskFile, IoError, thread};
 
 use super::set::TapeTime;
 use super::units::{SECTOR, UnitWriter};
@@ -162,8 +162,9 @@ impl Tape {
         if self.units.is_some() || bytes == 0 {
             return Ok(());
         }
-        match file.allocate(self.buf_at, bytes) {
+        match file.allocate_while(self.buf_at, bytes, &|| !thread::is_given_up()) {
             Ok(()) => Ok(()),
+            Err(IoError::GivenUp) => Err(SqlError::given_up()),
             Err(IoError::NoSpace) => file
                 .set_len(self.buf_at)
                 .map_err(|e| write_failed(&e, &self.device.shown)),

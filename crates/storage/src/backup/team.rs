@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duramen_base::{PageId, SqlError, SqlResult};
+use duramen_os::memory::{Account, Broker, Clerk};
 use duramen_os::sync::{Condvar, Mutex, Receiver, channel};
 use duramen_os::thread::{JoinHandle, try_spawn};
 use duramen_os::{AlignedBuf, IoError};
@@ -40,12 +41,13 @@ impl Default for Transfer {
 }
 
 impl Transfer {
-    pub(super) fn room(self) -> Arc<Buffers> {
-        Buffers::new(self.buffers, self.bytes.max(EXTENT_BYTES))
+    pub(super) fn room(self, memory: &Arc<Broker>) -> Arc<Buffers> {
+        Buffers::new(self.buffers, self.bytes.max(EXTENT_BYTES), memory)
     }
 }
 
-/// Buffers of one size, made when they are needed; who finds none waits for one that is given back.
+/// Buffers of one size, made when they are needed and there is memory for them; who finds none waits for one that is given
+/// back. The first is there whatever others hold.
 pub(super) struct Buffers {
     state: Mutex<Free>,
     given: Condvar,
@@ -53,18 +55,37 @@ pub(super) struct Buffers {
     most: usize,
 }
 
-#[derive(Default)]
 struct Free {
     free: Vec<AlignedBuf>,
     made: usize,
     closed: bool,
+    held: Account,
+}
+
+impl Free {
+    /// Whether there is memory for one more.
+    fn may_make(&mut self, bytes: usize) -> bool {
+        let all = (self.made as u64 + 1) * bytes as u64;
+        match self.made {
+            0 => self.held.set(all),
+            _ if !self.held.hold(all) => return false,
+            _ => {}
+        }
+        self.made += 1;
+        true
+    }
 }
 
 impl Buffers {
     /// At most `most` buffers of `bytes` bytes.
-    pub fn new(most: usize, bytes: usize) -> Arc<Buffers> {
+    pub fn new(most: usize, bytes: usize, memory: &Arc<Broker>) -> Arc<Buffers> {
         Arc::new(Buffers {
-            state: Mutex::new(Free::default()),
+            state: Mutex::new(Free {
+                free: Vec::new(),
+                made: 0,
+                closed: false,
+                held: memory.account(Clerk::Backup),
+            }),
             given: Condvar::new(),
             bytes,
             most: most.max(1),
@@ -81,8 +102,7 @@ impl Buffers {
             if let Some(buf) = state.free.pop() {
                 return Some(buf);
             }
-            if state.made < self.most {
-                state.made += 1;
+            if state.made < self.most && state.may_make(self.bytes) {
                 drop(state);
                 return Some(AlignedBuf::zeroed(self.bytes));
             }
@@ -178,9 +198,12 @@ impl<R: Send + 'static> Team<R> {
         Ok(team)
     }
 
-    /// The result of the next piece; `None` behind the last.
+    /// The result of the next piece; `None` behind the last. What somebody has given up goes no further.
     pub fn next(&mut self) -> SqlResult<Option<R>> {
         loop {
+            if duramen_os::thread::is_given_up() {
+                return Err(SqlError::given_up());
+            }
             if let Some(result) = self.early.remove(&self.next) {
                 self.next += 1;
                 return Ok(Some(result));
@@ -203,6 +226,7 @@ impl<R: Send + 'static> Team<R> {
 
 impl<R> Drop for Team<R> {
     fn drop(&mut self) {
+        let _others = duramen_os::thread::others();
         // Who has a result for nobody ends, and who waits for a buffer that will not come.
         self.results = None;
         if !self.ended {
@@ -227,7 +251,7 @@ mod tests {
     fn results_come_in_order_whoever_is_ready_first() {
         for seed in seeds(1, 50) {
             Simulation::new(seed).run(|_| {
-                let buffers = Buffers::new(1 + seed as usize % 4, 8);
+                let buffers = Buffers::new(1 + seed as usize % 4, 8, &Broker::new(1 << 20));
                 let team = Team::start("test", 3, 0..40u64, &buffers, |buf, n| {
                     thread::sleep(Duration::from_micros(n * 7 % 11));
                     (buf, n)
@@ -243,11 +267,35 @@ mod tests {
         }
     }
 
+    /// A medium's BUFFERCOUNT is a wish: what there is no memory for is not made, and the work is done with fewer.
+    #[test]
+    fn as_many_buffers_are_made_as_there_is_memory_for() {
+        Simulation::new(1).run(|_| {
+            let memory = Broker::new(1 << 20);
+            let most = memory.most(Clerk::Backup);
+            let buffers = Buffers::new(1000, 1 << 20, &memory);
+            let team = Team::start("test", 3, 0..200u64, &buffers, |buf, n| (buf, n));
+            let mut team = team.unwrap();
+            for expected in 0..200 {
+                let (buf, n) = team.next().unwrap().unwrap();
+                assert_eq!(n, expected);
+                assert!(memory.of(Clerk::Backup) <= most);
+                buffers.give(buf);
+            }
+            drop((team, buffers));
+            assert_eq!(memory.of(Clerk::Backup), 0);
+            // The first is there though others hold everything.
+            memory.take(Clerk::Backup, most);
+            let buffers = Buffers::new(3, 1 << 20, &memory);
+            assert!(buffers.take().is_some() && !buffers.state.lock().may_make(1 << 20));
+        });
+    }
+
     #[test]
     fn a_team_that_is_given_up_ends() {
         for seed in seeds(1, 50) {
             Simulation::new(seed).run(|_| {
-                let buffers = Buffers::new(2, 8);
+                let buffers = Buffers::new(2, 8, &Broker::new(1 << 20));
                 let began = time::now();
                 let team = Team::start("test", 3, 0u64.., &buffers, |buf, n| (buf, n));
                 let mut team = team.unwrap();

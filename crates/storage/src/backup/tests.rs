@@ -1,6 +1,7 @@
 //! Media of SQL Server, read as they are (with `DURAMEN_MATERIAL`; without it these tests say so and pass), and chunks.
 
 use duramen_base::Lsn;
+use duramen_os::memory::Broker;
 
 use super::*;
 use crate::format::tests::material;
@@ -27,7 +28,7 @@ fn a_chain_of_2008_follows_itself() {
     assert_eq!(h.started.parts(), (2017, 6, 1, 12, 59, 12));
     let files: Vec<(u16, bool, u64)> = h.files.iter().map(|f| (f.id, f.is_log, f.size)).collect();
     assert_eq!(files, [(1, false, 2_359_296), (2, true, 589_824)]);
-    full.verify(set, Transfer::default())
+    full.verify(set, Transfer::default(), &Broker::new(1 << 20))
         .expect("nothing says that it is damaged");
     let mut end = h.first_lsn;
     for n in ["_1.trn", "_2.trn", "_3.trn"] {
@@ -72,7 +73,7 @@ fn a_stripe_says_that_there_is_another() {
     let halves = || vec![half(SECOND), half(name)];
     let whole = Medium::joined(halves()).expect("a set");
     whole
-        .verify(&whole.sets[0], Transfer::default())
+        .verify(&whole.sets[0], Transfer::default(), &Broker::new(1 << 20))
         .expect("it is whole");
     let families: std::collections::BTreeSet<usize> =
         whole.sets[0].pages.iter().map(|r| r.family).collect();

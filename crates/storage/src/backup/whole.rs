@@ -93,7 +93,7 @@ impl Whole {
             let end = u64::from(id.page + 1) * PAGE_BYTES as u64;
             if file.handle.len().map_err(expand)? < end {
                 let to = (id.page + 1).next_multiple_of(GROWTH);
-                file.extend(to, true).map_err(expand)?;
+                file.extend_asked(to, true).map_err(expand)?;
             }
             seal(&mut page);
             file.write_page(id.page, &page)?;
@@ -195,7 +195,7 @@ impl Engine {
             }
             let file = DataFile::create(&self.env, &spec)?;
             file.size.store(0, std::sync::atomic::Ordering::SeqCst);
-            file.extend(
+            file.extend_asked(
                 u32::try_from(pages).unwrap_or(u32::MAX),
                 self.instant_file_init(),
             )
@@ -269,7 +269,7 @@ impl Engine {
                 let fail = |e: IoError| io_error(&e, "read", PageId::new(id, 0), &files.name);
                 file.handle.read_at(&mut page, 0).map_err(fail)?;
                 let size = FileHeader::read(&page)?.size;
-                file.extend(size, self.instant_file_init())
+                file.extend_asked(size, self.instant_file_init())
                     .map_err(|e| expand_error(&e, &file))?;
             }
             restore.putting = true;

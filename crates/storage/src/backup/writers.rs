@@ -93,6 +93,10 @@ impl Writers {
 
 impl Drop for Writers {
     fn drop(&mut self) {
+        let _others = duramen_os::thread::others();
+        // What nobody has asked to be finished is of no use: it goes unwritten.
+        let given_up = (IoError::GivenUp, Arc::from(""));
+        self.failed.lock().get_or_insert(given_up);
         // Who gives the medium up cuts it: nothing may be written behind that.
         let _ = self.finish();
     }

@@ -74,18 +74,22 @@ impl Rowset {
     ) -> SqlResult<bool> {
         self.lock_key(tx, key)?;
         self.refuse_conflict(tx, || self.key_place(key))?;
-        let row = self.encode(tx, values)?;
+        let kept = match self.may_stay(values) {
+            true => self.current_pointers(key)?,
+            false => Vec::new(),
+        };
+        let row = self.encode_over(tx, values, &kept)?;
         loop {
             match self.try_replace(tx, key, &row)? {
                 Step::Done(Some(old)) => {
                     self.storage.operations.updated.add(1);
                     self.count_pulled_in(&old, &row)?;
-                    self.free_lobs(tx, &old)?;
+                    self.free_replaced(tx, &old, &row, &kept)?;
                     return Ok(true);
                 }
                 Step::Done(None) => {
                     // Nobody will point to what was written for it.
-                    self.free_lobs(tx, &row)?;
+                    self.free_lobs_but(tx, &row, &kept)?;
                     return Ok(false);
                 }
                 Step::Wait(wanted) => {
@@ -94,6 +98,16 @@ impl Rowset {
                 Step::Retry => self.make_room(tx, key, row.len(), PageSplitKind::UPDATE)?,
             }
         }
+    }
+
+    /// The pointers of the row with this key, which is locked.
+    fn current_pointers(&self, key: &[Value]) -> SqlResult<Vec<Vec<u8>>> {
+        let _shared = self.storage.latch.read();
+        let Some((id, page, slot)) = self.find_for_write(key)? else {
+            return Ok(Vec::new());
+        };
+        let record = page.page().expect_record(slot);
+        self.pointers(record.map_err(|e| self.db.corrupt(id, e))?)
     }
 
     fn try_replace(

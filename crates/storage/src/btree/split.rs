@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{PageId, SqlResult};
 use duramen_observe::events::{PageSplit, PageSplitKind, emit};
 use duramen_observe::{Counter, count};
@@ -91,12 +92,12 @@ impl Rowset {
             let key = self.keys().of_leaf(&self.def.layout, &row)?;
             let resource = self.key_resource(&key);
             let entity = self.entity();
-            if owner.holds(&resource).is_some()
+            let stays = owner.holds(&resource).is_some()
                 || self.has_versions(&self.key_place(&key))
                 || !self
                     .db
-                    .try_lock(tx, &entity, &resource, LockMode::X, LockDuration::Instant)
-            {
+                    .try_lock(tx, &entity, &resource, LockMode::X, LockDuration::Instant);
+            if stays && !planted::on(Bug::GhostsGoEarly) {
                 continue;
             }
             let op = PageOp::Delete { slot, row: &row };
@@ -156,6 +157,11 @@ impl Rowset {
                 Some(row) => self.keys().of_node(row)?,
                 None => key.to_vec(),
             };
+            debug_assert!(
+                from <= count && (from > 0 || count == 0 || position == 0),
+                "btree/5: a split leaves nothing on the left"
+            );
+            debug_assert!(new != id, "btree/4: a page is split into itself");
             let (page_kind, pminlen) = (p.page_type(), p.pminlen());
             self.db.note(
                 sys,
@@ -190,6 +196,10 @@ impl Rowset {
                 };
                 self.db
                     .change(sys, id, &mut page, &cut, context, Role::Normal)?;
+                debug_assert!(
+                    page.page().slot_count() + right.page().slot_count() == count,
+                    "btree/2: rows are lost between the halves of a page"
+                );
                 // Rows whose undo will need room may be on either side now.
                 crate::kept_room::copy(page.page(), &mut right.change());
                 if from == 0 {
@@ -203,10 +213,30 @@ impl Rowset {
             };
             self.db
                 .change(sys, id, &mut page, &link, context, Role::Normal)?;
+            debug_assert!(
+                page.page().next_page() == new && right.page().prev_page() == id,
+                "btree/2: the halves of a page are not neighbours"
+            );
+            debug_assert!(
+                right.page().next_page() == next,
+                "btree/2: the right half has another neighbour than the whole"
+            );
+            debug_assert!(
+                right.page().level() == page.page().level(),
+                "btree/2: the halves of a page are on two levels"
+            );
             drop(page);
             drop(right);
-            if !next.is_null() {
+            if !next.is_null() && !planted::on(Bug::NeighbourUntold) {
                 let mut neighbour = self.db.write_page(next)?;
+                debug_assert!(
+                    neighbour.page().prev_page() == id,
+                    "btree/2: the right neighbour has another on its left"
+                );
+                debug_assert!(
+                    neighbour.page().level() == level,
+                    "btree/2: neighbours are on two levels"
+                );
                 let link = PageOp::Links {
                     at: PREV_LINK,
                     before: id,
@@ -258,6 +288,14 @@ impl Rowset {
             let row = self.keys().node_row(separator, new)?;
             let mut page = self.db.write_page(parent)?;
             let p = page.page();
+            debug_assert!(
+                p.level() == level + 1,
+                "btree/2: an entry goes to a page that is not one level above"
+            );
+            debug_assert!(
+                p.alloc_unit() == self.def.au,
+                "btree/4: an entry goes to a page of another tree"
+            );
             if p.fits(row.len(), true) {
                 // A node that a split at the right edge has just made is empty: this is its first entry.
                 let slot = match p.slot_count() {
@@ -317,6 +355,10 @@ impl Rowset {
         };
         self.db
             .change(sys, id, &mut page, &rows, context, Role::Normal)?;
+        debug_assert!(
+            page.page().slot_count() == 2 && page.page().level() == level + 1,
+            "btree/2: a new root has two children, a level below"
+        );
         drop(page);
         let old = {
             let mut roots = self.storage.roots.lock();

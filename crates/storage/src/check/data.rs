@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use duramen_base::messages::{self};
-use duramen_base::{AllocUnitId, DbId, EXTENT_PAGES, Lsn, ObjectId, PAGE_BYTES, PageId, SqlResult};
+use duramen_base::{
+    AllocUnitId, DbId, EXTENT_PAGES, Lsn, ObjectId, PAGE_BYTES, PageId, SqlError, SqlResult,
+};
 use duramen_observe::{DbCounter, count_db};
 use duramen_os::{AlignedBuf, Disk, thread};
 
@@ -160,7 +162,12 @@ fn check_with(
         None => Schema::default(),
     };
     schema.database = boot.as_ref().map_or(0, |b| b.database_id);
-    let mut maps: Vec<Maps> = files.iter_mut().map(|f| Maps::read(f, &schema)).collect();
+    let mut maps: Vec<Maps> = Vec::new();
+    for file in &mut files {
+        go_on()?;
+        maps.push(Maps::read(file, &schema));
+    }
+    go_on()?;
     let heads = read_owners(&mut files, &mut maps, &schema);
     let base = catalog::differential_base(&files);
     if request.allocation {
@@ -181,6 +188,7 @@ fn check_with(
         let units = shapes.flat_map(|s| std::iter::once(s.unit).chain(s.lob));
         units.collect::<Vec<_>>()
     });
+    go_on()?;
     let mut pieces = Vec::new();
     for (at, file) in files.iter().enumerate() {
         pieces.extend(
@@ -222,6 +230,7 @@ fn check_with(
     if request.contents {
         found.extend(relations_of(&files, &maps, &schema, &facts, request, &only));
     }
+    go_on()?;
     checked.pages = facts.pages;
     if let Some(units) = &units {
         let closed = boot
@@ -236,6 +245,7 @@ fn check_with(
             let list: Vec<Unit> = units.iter().filter(|u| asked(u)).cloned().collect();
             found.extend(catalog::check_counts(&files, &schema, &list, &facts, units));
         }
+        go_on()?;
         if request.catalog && everything {
             found.extend(catalog::check_catalog(&files, &schema, units));
         }
@@ -250,6 +260,7 @@ fn check_with(
             file.report.notes.push(note);
         }
     }
+    go_on()?;
     found.extend(facts.findings.iter().cloned());
     found.sort_by(|a, b| (a.page, a.number, &a.text).cmp(&(b.page, b.number, &b.text)));
     found.dedup();
@@ -265,6 +276,15 @@ fn check_with(
     Ok(files.into_iter().map(|f| f.report).collect())
 }
 
+/// Whether whoever has asked for the check still wants it.
+fn go_on() -> SqlResult<()> {
+    match thread::is_given_up() {
+        false => Ok(()),
+        true => Err(SqlError::given_up()),
+    }
+}
+
+/// What it finds once the check has been given up is of no use: it ends somewhere then.
 fn relations_of(
     files: &[DataFile],
     maps: &[Maps],
@@ -341,8 +361,9 @@ fn scan(
     let pieces = shared.pieces.len();
     let others: Vec<_> = (1..workers.clamp(1, 64).min(pieces.max(1)))
         .filter_map(|_| {
-            let shared = shared.clone();
+            let (shared, heard) = (shared.clone(), thread::heard());
             thread::try_spawn("check", move || {
+                let _listening = heard.map(thread::listen_to);
                 let mut facts = Facts::default();
                 let mut buf = AlignedBuf::zeroed(CHUNK_PAGES as usize * PAGE_BYTES);
                 while shared.piece(&mut facts, &mut buf).is_some() {}
@@ -361,6 +382,7 @@ fn scan(
             break;
         }
     }
+    let _others = thread::others();
     for worker in others {
         match worker.join() {
             Ok(theirs) => facts.merge(theirs),

@@ -6,6 +6,7 @@
 use std::fmt::Display;
 
 use duramen_base::{AllocUnitId, PageId, messages};
+use duramen_os::thread;
 use duramen_types::convert::to_display;
 use duramen_types::{SqlType, Value};
 
@@ -73,6 +74,9 @@ pub(super) fn indexes(
                 let mut list = Vec::new();
                 for shape in shapes {
                     for id in pages_of(shape) {
+                        if thread::is_given_up() {
+                            return list;
+                        }
                         if let Some(bytes) = page(files, id) {
                             let p = PageRef::new(&bytes);
                             let leaf = p.level() == 0 && p.alloc_unit() == shape.unit;

@@ -7,11 +7,13 @@
 //! Invariants
 //! 1. A block of the base is read only while the file's map is locked shared, and it is overwritten in the base only
 //!    after it was kept, for which the map is locked exclusively: a reader gets the block as it was at the moment.
+//!    [test: copies_of_a_moment_are_whole_while_eight_sessions_write]
 //! 2. A block that cannot be kept does not keep the writer of the base from writing. The overlay is *broken* from then
-//!    on: every read of it fails, so nothing false is concluded.
+//!    on: every read of it fails, so nothing false is concluded. [test: what_cannot_be_kept_breaks_the_overlay_and_not_its_base]
 //! 3. Blocks are in memory up to [`MEMORY_BLOCKS`]; the others go, one behind the other, to a file beside the database
 //!    which is removed at the end. One that a crash has left behind is made over by the next. An overlay whose file has a
 //!    name that a user has given begins it with a page that says whose it is ([`OverlayDisk::marked`]).
+//!    [assert: overlay/3; test: an_undo_file_that_is_left_is_made_over_by_its_own_database_alone]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -81,6 +83,10 @@ impl Spill {
                 file
             }
         };
+        debug_assert!(
+            state.in_memory == self.memory_blocks,
+            "overlay/3: a block goes to the file while there is room in memory"
+        );
         let at = state.blocks;
         state.blocks += 1;
         drop(state);
@@ -421,3 +427,6 @@ impl Disk for OverlayDisk {
         self.real.sector_bytes(path)
     }
 }
+
+#[cfg(test)]
+mod tests;

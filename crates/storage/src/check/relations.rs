@@ -5,6 +5,7 @@ use std::fmt::Display;
 
 use duramen_base::messages::{self, Message};
 use duramen_base::{AllocUnitId, PageId};
+use duramen_os::thread;
 
 use super::facts::{Facts, Reference, Rid, TreePage, UnitFacts};
 use super::finding::{Finding, Whose};
@@ -60,6 +61,9 @@ impl Tree<'_> {
     fn gather(&mut self) {
         let pages: Vec<&TreePage> = self.pages.values().copied().collect();
         for page in pages {
+            if thread::is_given_up() {
+                return;
+            }
             let mut before = None;
             for (slot, child, _) in &page.children {
                 let refs = self.refs.entry(*child).or_default();
@@ -105,6 +109,9 @@ impl Tree<'_> {
         }
         let pages: Vec<&TreePage> = self.pages.values().copied().collect();
         for page in pages {
+            if thread::is_given_up() {
+                return;
+            }
             let r = refs.get(&page.id).copied().unwrap_or_default();
             self.references(page, r);
             // A link into no file is not what the end of a chain has, and a root has no neighbours.
@@ -300,6 +307,9 @@ fn pieces(
     let mut by: BTreeMap<Rid, Reference> = BTreeMap::new();
     let mut owners = std::collections::BTreeSet::new();
     for r in references {
+        if thread::is_given_up() {
+            return;
+        }
         let (to, from) = (r.to, r.from);
         let text = i64::from(r.blob);
         let args: [&dyn Display; 5] = [&to.0, &to.1, &text, &from.0, &from.1];

@@ -251,7 +251,7 @@ impl Schema {
             let info = indexes.get(&(object, index)).cloned();
             let lob = units
                 .iter()
-                .find(|u| u.owner == unit.owner && u.kind == 2)
+                .find(|u| u.owner == unit.owner && matches!(u.kind, 2 | 3))
                 .map(|u| u.id);
             let mut shape = shape(
                 unit,

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use duramen_base::{DbId, FileId, PageId, SqlError, SqlResult, messages};
-use duramen_os::{Disk, Env};
+use duramen_os::{Disk, Env, IoError, thread};
 use duramen_wal::{Growth, LaidLog, LogError, LogFileSpec};
 
 use super::overlay::{OverlayDisk, OverlayFile};
@@ -121,6 +121,7 @@ impl Database {
             sector: 512,
             watched,
         };
+        snapshot.engine.recover_for_askers();
         let end = end.map_err(|e| io_error(&e, "open", PageId::NULL, &self.name))?;
         snapshot.data = self.files().into_iter().map(|f| f.spec).collect();
         // The VLFs that are needed, one behind the other in one file.
@@ -144,6 +145,10 @@ impl Database {
             laid.place(slot, first_block).map_err(log_failed)?;
             let mut block = range.first_block;
             log.read_blocks(range, LOG_PIECE, |bytes| {
+                if thread::is_given_up() {
+                    let (path, cause) = (log_path.clone(), IoError::GivenUp);
+                    return Err(LogError::Io { path, cause });
+                }
                 laid.write(slot.header.seq, block, bytes)?;
                 block += (bytes.len() / 512) as u32;
                 Ok::<(), LogError>(())

@@ -8,7 +8,7 @@ use duramen_base::{PageId, SqlResult};
 use duramen_observe::Counter;
 use duramen_txn::Transaction;
 use duramen_types::batch::Column;
-use duramen_types::{SqlType, TypeId, Value};
+use duramen_types::{Spooled, SqlType, TypeId, Value};
 
 use super::Cursor;
 use crate::def::RowLocator;
@@ -17,6 +17,7 @@ use crate::format::page::{PageRef, is_ghost, kind_of, record_kind};
 use crate::format::row::{Field, Parts, field};
 use crate::format::values::value_of;
 use crate::format::{FormatError, FormatResult};
+use crate::lent::OffRow;
 use crate::rowset::Rowset;
 
 /// In place of a column of a heap: the row's RID, as indexes hold it.
@@ -31,6 +32,8 @@ pub(super) struct Sink<'a> {
     /// One for each of `wanted`.
     out: &'a mut [Column],
     pub(super) rows: usize,
+    /// [`crate::reading::Reading::lends`]
+    lends: bool,
 }
 
 impl Cursor {
@@ -47,6 +50,7 @@ impl Cursor {
             wanted,
             out,
             rows: 0,
+            lends: self.reading().lends,
         };
         loop {
             while let Some((at, row)) = self.batch.pop_front() {
@@ -186,10 +190,10 @@ impl Sink<'_> {
                 match cell {
                     Field::Null => column.push_null(),
                     Field::Inline(b) => column.push_stored(&c.ty, Some(&b))?,
-                    Field::Complex(pointer) => {
-                        let bytes = rowset.read_off_row(&pointer)?;
-                        column.push_stored(&c.ty, Some(&bytes))?;
-                    }
+                    Field::Complex(pointer) => match rowset.off_row(c, &pointer, self.lends)? {
+                        OffRow::Bytes(bytes) => column.push_stored(&c.ty, Some(&bytes))?,
+                        OffRow::Lent(lent) => column.push(Value::Spooled(Spooled::new(lent))),
+                    },
                 }
             }
         }

@@ -415,7 +415,11 @@ impl Database {
     }
 
     /// Runs a change of the file list as a system transaction, durable when it returns and written into the table.
-    fn alter(&self, name: &str, work: impl FnOnce(&Transaction) -> SqlResult<()>) -> SqlResult<()> {
+    fn alter(
+        &self,
+        name: &'static str,
+        work: impl FnOnce(&Transaction) -> SqlResult<()>,
+    ) -> SqlResult<()> {
         let tx = self.own_transaction("ALTER DATABASE");
         self.system(&tx, name, work)?;
         self.flush_file_table()

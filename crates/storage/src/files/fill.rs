@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{AllocUnitId, PageId, SqlError, SqlResult, messages};
-use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::sync::{Mutex, Rank, RwLock};
 use duramen_txn::Transaction;
 use duramen_wal::record::Lcx;
 
@@ -57,7 +57,7 @@ impl FileState {
             filegroups: RwLock::new(vec![primary_filegroup(temporary)]),
             credit: Mutex::new(BTreeMap::new()),
             turns: Mutex::new(BTreeMap::new()),
-            growth: Mutex::new(BTreeMap::new()),
+            growth: Mutex::ranked(Rank::Growth, BTreeMap::new()),
             admin: Mutex::new(()),
             names: OnceLock::new(),
         }

@@ -18,7 +18,7 @@ use duramen_wal::record::Lcx;
 use super::{DataFile, FileGrowth};
 use crate::change::{PageOp, Role};
 use crate::engine::{Database, Engine};
-use crate::format::alloc::{GAM_INTERVAL, PFS_INTERVAL};
+use crate::format::alloc::{GAM_INTERVAL, PFS_INTERVAL, is_fixed_page};
 use crate::format::boot::FileHeader;
 use crate::format::page::page_type;
 
@@ -58,27 +58,50 @@ impl FileGrowth {
 impl DataFile {
     /// Makes the file `pages` long, on the disk for sure when it returns. Without `instant` the new space is written.
     pub fn extend(&self, pages: u32, instant: bool) -> Result<(), IoError> {
+        self.extend_while(pages, instant, &|| true)
+    }
+
+    /// The same for a statement whose work it is: what it has given up ends between two writes.
+    pub fn extend_asked(&self, pages: u32, instant: bool) -> Result<(), IoError> {
+        self.extend_while(pages, instant, &|| !duramen_os::thread::is_given_up())
+    }
+
+    fn extend_while(
+        &self,
+        pages: u32,
+        instant: bool,
+        wanted: &dyn Fn() -> bool,
+    ) -> Result<(), IoError> {
         let to = u64::from(pages) * PAGE_BYTES as u64;
         let have = self.handle.len()?;
         if to > have {
             let _wait = duramen_observe::wait(WaitType::PREEMPTIVE_OS_FILEOPS);
-            self.handle.allocate(have, to - have)?;
+            let allocated = self.handle.allocate_while(have, to - have, wanted);
+            if let Err(IoError::NoSpace | IoError::GivenUp) = allocated {
+                let _undoing = duramen_os::thread::undoing();
+                // Others may want the space; if it cannot be given back, the next growth takes it.
+                let _ = self.handle.set_len(have);
+            }
+            allocated?;
         }
         if !instant {
             // From the size that counts: what lies behind it may be the rest of a growth that was cut short.
             let from = u64::from(self.size.load(Ordering::SeqCst)) * PAGE_BYTES as u64;
-            self.write_zeros(if from < to { from } else { 0 }, to)?;
+            self.write_zeros(if from < to { from } else { 0 }, to, wanted)?;
         }
         let _wait = duramen_observe::wait(WaitType::PREEMPTIVE_OS_FLUSHFILEBUFFERS);
         self.handle.sync()
     }
 
-    fn write_zeros(&self, from: u64, to: u64) -> Result<(), IoError> {
+    fn write_zeros(&self, from: u64, to: u64, wanted: &dyn Fn() -> bool) -> Result<(), IoError> {
         let zeros = AlignedBuf::zeroed(ZEROS);
         let _wait = duramen_observe::wait(WaitType::PREEMPTIVE_OS_WRITEFILEGATHER);
         let told = duramen_observe::Zeroing::begin(&self.path, from, to);
         let mut at = from;
         while at < to {
+            if !wanted() {
+                return Err(IoError::GivenUp);
+            }
             let n = (to - at).min(ZEROS as u64);
             self.handle.write_at(&zeros[..n as usize], at)?;
             at += n;
@@ -249,11 +272,18 @@ fn maps_between(from: u32, to: u32) -> Vec<u32> {
     }
     maps.extend((from.next_multiple_of(PFS_INTERVAL)..to).step_by(PFS_INTERVAL as usize));
     maps.retain(|n| *n >= 8 && (from..to).contains(n));
+    debug_assert!(
+        maps.iter().all(|n| is_fixed_page(*n)),
+        "grow/1: a map is made where pages are given out"
+    );
     maps
 }
 
 /// 5149
 pub(crate) fn expand_error(e: &IoError, file: &DataFile) -> SqlError {
+    if *e == IoError::GivenUp {
+        return SqlError::given_up();
+    }
     let code = format!("{}({e})", e.code());
     let path = file.spec.read().shown_path.clone();
     SqlError::new(&messages::MODIFY_FILE_OS_ERROR, &[&code, &path])

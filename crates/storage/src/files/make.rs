@@ -82,7 +82,7 @@ pub(crate) fn create_file(
     put(0, &mut page)?;
     file.size.store(0, Ordering::SeqCst);
     may_begin(&file, spec.size)
-        .and_then(|()| file.extend(spec.size, engine.instant_file_init()))
+        .and_then(|()| file.extend_asked(spec.size, engine.instant_file_init()))
         .map_err(|e| expand_error(&e, &file))?;
     file.size.store(spec.size, Ordering::SeqCst);
     // Without instant initialization the header has become zeros too.

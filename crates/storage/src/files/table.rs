@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{PAGE_BYTES, PageId, SqlError, SqlResult, messages};
-use duramen_os::{DiskFile, Env, OpenOptions};
+use duramen_os::{DiskFile, Env, OpenOptions, thread};
 use duramen_txn::Transaction;
 use duramen_wal::record::{Lcx, RecordView};
 
@@ -141,6 +141,7 @@ fn delete_leftover(env: &Env, path: &Path, guid: &[u8; 16], file_id: u16, fresh:
         Some(h) => h.binding == *guid && h.file_id == file_id,
         None => fresh,
     };
+    let _undoing = thread::is_given_up().then(thread::undoing);
     if ours && env.disk.remove(path).is_ok() {
         // A leftover that stays costs disk space, and the next opening tries again.
         let _ = path.parent().map(|dir| env.disk.sync_dir(dir));

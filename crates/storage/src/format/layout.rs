@@ -11,6 +11,8 @@
 
 use duramen_types::{SqlType, TypeId};
 
+use super::page::MAX_RECORD_BYTES;
+
 /// Which of the three row shapes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum RowKind {
@@ -147,6 +149,17 @@ impl RowLayout {
             }
         }
         n
+    }
+
+    /// Whether there are (max) columns, whose values lie outside the row when they are long.
+    pub fn has_large(&self) -> bool {
+        let mut stored = self.columns.iter().filter(|c| c.is_variable());
+        stored.any(|c| c.ty.is_max())
+    }
+
+    /// Whether a row may need room outside itself: for large values, or because its columns may be longer than a page.
+    pub fn may_overflow(&self) -> bool {
+        self.has_large() || self.max_row_bytes() > MAX_RECORD_BYTES
     }
 }
 

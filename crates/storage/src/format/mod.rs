@@ -6,8 +6,10 @@
 //!
 //! Invariants
 //! 1. Bytes are never trusted: every offset and length is checked, a bad one is a [`FormatError`], never a panic.
+//!    [test: no_turned_bit_of_a_page_is_silent; assert: format/1]
 //! 2. Every page operation is a function of the page's bytes and its arguments only, so that redo repeats it exactly.
-//! 3. `free bytes + record bytes + 2 * slots == 8,096` on every page that was built by [`page::PageMut`].
+//!    [assert: format/2]
+//! 3. `free bytes + record bytes + 2 * slots == 8,096` on every page that was built by [`page::PageMut`]. [assert: format/3]
 
 pub mod alloc;
 pub mod backup;
@@ -21,6 +23,7 @@ pub(crate) mod pack;
 pub(crate) mod pack_columns;
 pub mod page;
 pub mod row;
+pub mod sound;
 pub mod value;
 pub mod values;
 pub mod version;

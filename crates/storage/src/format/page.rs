@@ -1,4 +1,4 @@
-//! The 8 KB page: header fields, the slot array, records, the checksum.
+//! The 8 KB page: header fields, the slot array, records.
 //!
 //! ```text
 //! 0        96                                   freeData                8192 - 2*slots     8192
@@ -7,9 +7,13 @@
 //! A slot holds the page offset of its record; 0 is a slot without record (heaps keep it, so that row ids stay).
 //! Slots give the logical order, the place of a record says nothing.
 
+mod protection;
+
 use duramen_base::{AllocUnitId, Lsn, PAGE_BYTES, PageId, XdesId};
 
 use super::{FormatError, FormatResult, PageBytes, u16_at};
+
+pub use protection::{Verify, checksum, restore_torn_bits, seal, verify};
 
 /// Bytes of the page header.
 pub const HEADER_BYTES: usize = 96;
@@ -83,9 +87,9 @@ pub fn record_len(b: &[u8], pminlen: u16) -> FormatResult<usize> {
     let status = *b.first().ok_or(FormatError::Corrupt("record (empty)"))?;
     let fixed_end = match kind_of(status) {
         record_kind::FORWARDING_STUB => return checked(FORWARDING_STUB_BYTES, b),
-        record_kind::BLOB => return checked(usize::from(u16_at(b, 2)?), b),
+        record_kind::BLOB => return checked(told_len(b)?, b),
         record_kind::INDEX | record_kind::GHOST_INDEX => usize::from(pminlen),
-        _ => usize::from(u16_at(b, 2)?),
+        _ => told_len(b)?,
     };
     let mut end = fixed_end;
     if status & STATUS_NULL_BITMAP != 0 {
@@ -109,84 +113,20 @@ pub fn record_len(b: &[u8], pminlen: u16) -> FormatResult<usize> {
     checked(end, b)
 }
 
+/// The length in bytes 2 and 3. They are the record's own: what lies behind it says nothing of it.
+#[inline]
+fn told_len(b: &[u8]) -> FormatResult<usize> {
+    match usize::from(u16_at(b, 2)?) {
+        ..4 => Err(FormatError::Corrupt("record length")),
+        len => Ok(len),
+    }
+}
+
 fn checked(len: usize, b: &[u8]) -> FormatResult<usize> {
     if len == 0 || len > b.len() {
         return Err(FormatError::Corrupt("record length"));
     }
     Ok(len)
-}
-
-/// The checksum of a page: 16 sectors of 128 words, each XORed (the word at 60 as 0), rotated left by 15 - sector,
-/// XORed together. Finds rot; does not find every torn page (see the double-write file).
-pub fn checksum(page: &PageBytes) -> u32 {
-    let word = |w: &[u8; 4]| u32::from_le_bytes(*w);
-    let mut sum = 0u32;
-    let (sectors, _) = page.as_chunks::<512>();
-    for (sector, bytes) in sectors.iter().enumerate() {
-        // No branch in here: this runs at the speed of memory.
-        let (words, _) = bytes.as_chunks::<4>();
-        let x = words.iter().fold(0, |x, w| x ^ word(w));
-        sum ^= x.rotate_left(15 - sector as u32);
-    }
-    let (words, _) = page.as_chunks::<4>();
-    sum ^ word(&words[15]).rotate_left(15)
-}
-
-/// What [`verify`] found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verify {
-    /// The page carries no checksum and no torn bits: nothing to compare.
-    Unprotected,
-    Ok,
-    BadChecksum {
-        expected: u32,
-        actual: u32,
-    },
-    Torn,
-}
-
-/// Checks the protection that the page says it has.
-pub fn verify(page: &PageBytes) -> Verify {
-    let p = PageRef::new(page);
-    if p.flags() & FLAG_CHECKSUM != 0 {
-        let (expected, actual) = (p.torn_bits(), checksum(page));
-        if expected == actual {
-            Verify::Ok
-        } else {
-            Verify::BadChecksum { expected, actual }
-        }
-    } else if p.flags() & FLAG_TORN_BITS != 0 {
-        let pattern = page[512 + 511] & 3;
-        if (1..16).all(|k| page[k * 512 + 511] & 3 == pattern) {
-            Verify::Ok
-        } else {
-            Verify::Torn
-        }
-    } else {
-        Verify::Unprotected
-    }
-}
-
-/// Sets the checksum flag and the checksum: the last thing before a page is written.
-pub fn seal(page: &mut PageBytes) {
-    let mut p = PageMut::new(page);
-    let flags = (p.as_ref().flags() & !FLAG_TORN_BITS) | FLAG_CHECKSUM;
-    p.set_flags(flags);
-    let sum = checksum(page);
-    page[60..64].copy_from_slice(&sum.to_le_bytes());
-}
-
-/// Puts the bits that torn-page detection displaced back into the sectors (after [`verify`]).
-pub fn restore_torn_bits(page: &mut PageBytes) {
-    let p = PageRef::new(page);
-    if p.flags() & FLAG_TORN_BITS == 0 || p.flags() & FLAG_CHECKSUM != 0 {
-        return;
-    }
-    let bits = p.torn_bits();
-    for k in 1..16usize {
-        let at = k * 512 + 511;
-        page[at] = (page[at] & !3) | ((bits >> (2 * k)) & 3) as u8;
-    }
 }
 
 /// A page to read.
@@ -455,10 +395,22 @@ impl<'a> PageMut<'a> {
         self.set_u16(28, v as u16);
     }
     fn set_free_data(&mut self, v: usize) {
+        debug_assert!(
+            (HEADER_BYTES..=PAGE_BYTES).contains(&v),
+            "format/3: records end outside the page: {v}"
+        );
         self.set_u16(30, v as u16);
     }
 
     fn set_slot(&mut self, slot: u16, offset: u16) {
+        debug_assert!(
+            offset == 0 || usize::from(offset) >= HEADER_BYTES,
+            "format/3: a slot leads into the header"
+        );
+        debug_assert!(
+            usize::from(offset) < PAGE_BYTES - 2 * usize::from(slot),
+            "format/3: a slot leads into the slot array"
+        );
         let at = PAGE_BYTES - 2 * (usize::from(slot) + 1);
         self.set_u16(at, offset);
     }
@@ -483,6 +435,10 @@ impl<'a> PageMut<'a> {
         self.set_slot(slot, offset);
         self.set_slot_count(count + 1);
         let free = usize::from(self.as_ref().free_bytes());
+        debug_assert!(
+            free >= record.len() + 2,
+            "format/3: a record takes more than is free"
+        );
         self.set_free_bytes(free - record.len() - 2);
         Ok(())
     }
@@ -517,6 +473,10 @@ impl<'a> PageMut<'a> {
             self.set_slot(slot, at as u16);
             at += record.len();
         }
+        debug_assert!(
+            at + slots <= PAGE_BYTES,
+            "format/3: records end behind the slot array"
+        );
         self.set_free_data(at);
         self.set_slot_count(count + records.len() as u16);
         self.set_free_bytes(left);
@@ -549,7 +509,12 @@ impl<'a> PageMut<'a> {
         }
         self.set_slot(slot, offset);
         let free = usize::from(self.as_ref().free_bytes());
+        debug_assert!(free >= need, "format/3: a record takes more than is free");
         self.set_free_bytes(free - need);
+        debug_assert!(
+            slot < self.as_ref().slot_count(),
+            "heap/1: a record is put where there is no slot"
+        );
         Ok(())
     }
 
@@ -749,6 +714,10 @@ impl<'a> PageMut<'a> {
         }
         self.set_free_data(end);
         self.set_free_bytes(BODY_BYTES - body.len() - slots);
+        debug_assert!(
+            self.as_ref().check().is_ok(),
+            "format/2: a page that was compacted contradicts itself"
+        );
         Ok(())
     }
 

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use duramen_base::{PageId, SqlResult};
-use duramen_types::{TypeId, Value};
+use duramen_types::{Spooled, TypeId, Value};
 
 use super::FormatError;
 use super::layout::{ColumnLayout, RowLayout};
 use super::pack::append_row;
 use super::row::{Field, decode_fields};
 use super::value::{decode_value, encode_value};
+use crate::lent::OffRow;
 
 /// The bytes of a value in a row; the uniquifier 0 is absent.
 pub fn field_of(c: &ColumnLayout, value: &Value) -> SqlResult<Field<'static>> {
@@ -67,16 +68,35 @@ pub fn decode_row(layout: &RowLayout, row: &[u8]) -> SqlResult<Vec<Value>> {
 /// Reads the bytes that a complex field points to.
 pub type FetchValue<'a> = dyn FnMut(&ColumnLayout, &[u8]) -> SqlResult<Vec<u8>> + 'a;
 
+/// The same where the value may stay where it is.
+pub(crate) type FetchOffRow<'a> = dyn FnMut(&ColumnLayout, &[u8]) -> SqlResult<OffRow> + 'a;
+
 /// The values of a row; `fetch` reads the bytes a complex field points to.
 pub fn decode_row_with(
     layout: &RowLayout,
     row: &[u8],
     fetch: &mut FetchValue<'_>,
 ) -> SqlResult<Vec<Value>> {
+    decode_row_lending(layout, row, &mut |c, pointer| {
+        fetch(c, pointer).map(OffRow::Bytes)
+    })
+}
+
+pub(crate) fn decode_row_lending(
+    layout: &RowLayout,
+    row: &[u8],
+    fetch: &mut FetchOffRow<'_>,
+) -> SqlResult<Vec<Value>> {
     let mut out = Vec::with_capacity(layout.columns.len());
     for (c, mut f) in layout.columns.iter().zip(decode_fields(layout, row)?) {
         if let Field::Complex(pointer) = &f {
-            f = Field::Inline(Cow::Owned(fetch(c, pointer)?));
+            f = match fetch(c, pointer)? {
+                OffRow::Bytes(bytes) => Field::Inline(Cow::Owned(bytes)),
+                OffRow::Lent(lent) => {
+                    out.push(Value::Spooled(Spooled::new(lent)));
+                    continue;
+                }
+            };
         }
         out.push(value_of(c, &f)?);
     }

@@ -115,12 +115,20 @@ impl<'r> Batch<'r> {
             .count()
     }
 
-    /// The ranges of rows that fill empty pages, at most `most` of them.
-    pub fn pages(&self, range: Range<usize>, most: usize) -> Vec<Range<usize>> {
+    /// How many rows fit onto an empty page with so much room, if it keeps so many `spare` bytes; one row may take them.
+    pub fn first_of(&self, range: Range<usize>, room: usize, spare: usize) -> usize {
+        match self.fitting(range.clone(), room.saturating_sub(spare)) {
+            0 => self.fitting(range.start..range.end.min(range.start + 1), room),
+            n => n,
+        }
+    }
+
+    /// The ranges of rows that fill empty pages but for so many `spare` bytes, at most `most` of them.
+    pub fn pages(&self, range: Range<usize>, most: usize, spare: usize) -> Vec<Range<usize>> {
         let mut pages = Vec::with_capacity(most);
         let mut at = range.start;
         while at < range.end && pages.len() < most {
-            let n = self.fitting(at..range.end, BODY_BYTES);
+            let n = self.first_of(at..range.end, BODY_BYTES, spare);
             if n == 0 {
                 break;
             }

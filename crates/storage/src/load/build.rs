@@ -1,38 +1,37 @@
 //! Building: all rows of other rowsets into one that is new, by column.
 //!
 //! Where the source has the target's order, or the target has none, rows go through as they are read. Else they are read
-//! by several threads, each some parts of the source; put together in the source's order, so that the outcome does not
-//! depend on who was faster; sorted, a share by each thread; and merged. In both cases one thread makes the pieces while
+//! by several threads (`parts`), sorted, a share by each thread, and merged. In both cases one thread makes the pieces while
 //! the calling one, which alone has locks, log and pages, writes them (`sorted`).
 //!
-//! Rows that are sorted together are as many as [`SORTED_BYTES`] hold; more come as several ordered runs.
+//! Rows that are sorted together take a quarter of the server's memory, at most. Where there are more, they are sorted as
+//! several runs that wait in a file (`external`) and are merged on their way into the tree, which is written once, from its
+//! beginning to its end.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use duramen_base::SqlResult;
+use duramen_base::{PAGE_BYTES, SqlResult};
+use duramen_os::memory::{Account, Clerk};
 use duramen_txn::Transaction;
 use duramen_types::batch::Column;
 use duramen_types::{SqlType, Value};
 
-use super::helpers::{self, internal};
+use super::external::{self, LEAST_TOGETHER, Runs, sorting_bytes};
 use super::order::KeyColumns;
-use super::sorted::{ROWS, Unsorted, exchanged, write_pieces};
+use super::parts::{Parts, Read};
+use super::sorted::{BYTES, ROWS, Unsorted, exchanged, write_pieces};
 use super::{Load, LoadError};
-use crate::cursor::{NOTHING, ScanPart};
+use crate::cursor::NOTHING;
 use crate::def::{LockHint, ScanSpec};
 use crate::error::StorageError;
 use crate::rowset::Rowset;
-
-/// Bytes of rows that are put in order together.
-const SORTED_BYTES: usize = 256 << 20;
-/// Parts of the source for each thread: those that end early take more.
-const PARTS_EACH: usize = 16;
 
 /// A rowset that is being built.
 pub struct Build {
     load: Load,
     threads: usize,
+    /// Bytes of rows that are sorted together.
+    pub(crate) together: u64,
 }
 
 /// A row that the target does not take.
@@ -58,18 +57,13 @@ impl From<duramen_base::SqlError> for Box<BuildError> {
     }
 }
 
-/// Rows by column, as they were read.
-struct Read {
-    columns: Vec<Column>,
-    rows: usize,
-}
-
 impl Build {
-    /// `threads`: how many may work on it, the calling one not counted.
-    pub fn new(target: &Rowset, threads: usize) -> Build {
-        let mut load = target.load(target.logging_of_build());
+    /// `threads`: how many may work on it, the calling one not counted. `fill_factor`: percent of a leaf, 0 is 100.
+    pub fn new(target: &Rowset, threads: usize, fill_factor: u8) -> Build {
+        let mut load = target.load(target.logging_of_build()).fill_to(fill_factor);
         load.numbered = target.def.has_uniquifier();
         Build {
+            together: external::together(target),
             load,
             threads: threads.max(1),
         }
@@ -132,10 +126,7 @@ impl Build {
         let load = &mut self.load;
         exchanged(
             threads > 1,
-            |read: Read| {
-                let columns: Vec<Arc<Column>> = read.columns.into_iter().map(Arc::new).collect();
-                write(load, tx, &columns, read.rows)
-            },
+            |read: Read| write_read(load, tx, read),
             move |give| {
                 let mut numbers = Numbers::new(&target, wanted.last() == Some(&NOTHING));
                 for source in &sources {
@@ -143,10 +134,11 @@ impl Build {
                     loop {
                         own.check_given_up()?;
                         let mut read = Read::empty(&target);
-                        let mut more = 1;
-                        while read.rows < ROWS && more > 0 {
+                        let (mut more, mut bytes) = (1, 0);
+                        while read.rows < ROWS && bytes < BYTES && more > 0 {
                             more = cursor.fill(&own, &wanted, &mut read.columns)?;
                             read.rows += more;
+                            bytes = read.columns.iter().map(Column::heap_bytes).sum();
                         }
                         if read.rows == 0 {
                             break;
@@ -170,34 +162,91 @@ impl Build {
         (rows, threads): (u64, usize),
     ) -> Result<(), Box<BuildError>> {
         let target = self.load.rowset.clone();
-        let bytes = rows.saturating_mul(about(&target) as u64);
-        let runs = usize::try_from(bytes / SORTED_BYTES as u64).unwrap_or(usize::MAX) + 1;
-        let mut parts = Vec::new();
-        let count = (threads * PARTS_EACH).max(runs.saturating_mul(2));
-        for (n, source) in sources.iter().enumerate() {
-            let spec = ScanSpec::all(LockHint::None);
-            let cut = source.parts(tx, &spec, count)?.ok_or_else(internal)?;
-            parts.extend(cut.into_iter().map(|p| (n, p)));
-        }
-        // Equal keys of several runs must find their numbers in the tree.
-        let numbered = target.def.has_uniquifier() && runs == 1;
-        self.load.numbered = numbered;
-        let each = parts.len().div_ceil(runs).max(1);
-        for some in parts.chunks(each) {
-            let read = read_all(tx, &target, sources, (some, wanted), threads)?;
-            let columns = read.columns.into_iter().map(Arc::new);
-            let unsorted = Unsorted {
-                rowset: target.clone(),
-                columns: columns.collect(),
-                rows: read.rows,
+        let mut held = target.db.engine.memory.account(Clerk::Loads);
+        let together = self.room_for(sources, rows, &mut held)?;
+        let mut parts = Parts::new(tx, &target, sources, wanted, threads)?;
+        let mut runs: Option<Runs> = None;
+        loop {
+            let read = parts.read(tx, together as usize)?;
+            held.set(sorting_bytes(&read.columns, read.rows) as u64);
+            if runs.is_none() && parts.is_over() {
+                return self.sort_in_memory(tx, read, threads);
+            }
+            let runs = match &mut runs {
+                Some(runs) => runs,
+                none => none.insert(Runs::new(&target)?),
             };
-            let load = &mut self.load;
-            write_pieces(vec![unsorted], (threads, numbered), |_, columns, rows| {
-                write(load, tx, columns, rows)
-            })?;
+            runs.add(tx, read.columns, read.rows, threads)?;
+            if parts.is_over() {
+                break;
+            }
         }
-        Ok(())
+        let Some(runs) = runs else {
+            return Ok(());
+        };
+        held.set(runs.merge_bytes());
+        self.load.numbered = target.def.has_uniquifier();
+        let (own, load) = (tx.system("index build"), &mut self.load);
+        exchanged(
+            threads > 1,
+            |read: Read| write_read(load, tx, read),
+            move |give| {
+                let mut numbers = Numbers::new(&target, true);
+                runs.merge(&own, &mut |columns, rows| {
+                    let mut read = Read { columns, rows };
+                    numbers.put(&mut read);
+                    give(read)
+                })
+            },
+        )
     }
+
+    /// Memory to sort in, as much as is wanted or a part of it: bytes of rows that are sorted together. Nobody knows how wide
+    /// the rows are: no wider than their pages.
+    fn room_for(&self, sources: &[Rowset], rows: u64, held: &mut Account) -> SqlResult<u64> {
+        let mut pages = 0;
+        for source in sources {
+            pages += source.db.page_counts(source.def.au)?.0;
+        }
+        let least = rows.saturating_mul(about(&self.load.rowset) as u64);
+        let mut together = self.together;
+        loop {
+            let wanted = least.max(pages * PAGE_BYTES as u64).min(together);
+            if held.hold(wanted) {
+                return Ok(together);
+            }
+            if together / 2 < LEAST_TOGETHER {
+                held.need(wanted)?;
+            }
+            together /= 2;
+        }
+    }
+
+    /// Rows that fit into memory together.
+    fn sort_in_memory(
+        &mut self,
+        tx: &Transaction,
+        read: Read,
+        threads: usize,
+    ) -> Result<(), Box<BuildError>> {
+        let rowset = self.load.rowset.clone();
+        let numbered = rowset.def.has_uniquifier();
+        self.load.numbered = numbered;
+        let unsorted = Unsorted {
+            rowset,
+            columns: read.columns.into_iter().map(Arc::new).collect(),
+            rows: read.rows,
+        };
+        let load = &mut self.load;
+        write_pieces(vec![unsorted], (threads, numbered), |_, columns, rows| {
+            write(load, tx, columns, rows)
+        })
+    }
+}
+
+fn write_read(load: &mut Load, tx: &Transaction, read: Read) -> Result<(), Box<BuildError>> {
+    let columns: Vec<Arc<Column>> = read.columns.into_iter().map(Arc::new).collect();
+    write(load, tx, &columns, read.rows)
 }
 
 fn write(
@@ -226,16 +275,6 @@ fn about(target: &Rowset) -> usize {
         false => 32,
     });
     bytes.sum()
-}
-
-impl Read {
-    fn empty(target: &Rowset) -> Read {
-        let columns = target.def.layout.columns.iter();
-        Read {
-            columns: columns.map(|c| Column::of(&c.ty)).collect(),
-            rows: 0,
-        }
-    }
 }
 
 /// Uniquifiers of rows that come in order.
@@ -287,84 +326,5 @@ impl Numbers {
         if let Some(last) = read.columns.last_mut() {
             *last = made;
         }
-    }
-}
-
-/// Reads parts of the sources, in their order.
-fn read_all(
-    tx: &Transaction,
-    target: &Rowset,
-    sources: &[Rowset],
-    (parts, wanted): (&[(usize, ScanPart)], &[usize]),
-    threads: usize,
-) -> SqlResult<Read> {
-    let task = Task {
-        target: target.clone(),
-        sources: sources.to_vec(),
-        wanted: wanted.to_vec(),
-        parts: parts.to_vec(),
-        next: AtomicUsize::new(0),
-        failed: AtomicBool::new(false),
-        transactions: (0..threads).map(|_| tx.system("index build")).collect(),
-    };
-    let done = helpers::on_all("index read", (1, threads), move |n| {
-        let read = task.work(n);
-        if read.is_err() {
-            task.failed.store(true, Ordering::Relaxed);
-        }
-        read
-    })?;
-    let mut pieces: Vec<(usize, Read)> = Vec::with_capacity(parts.len());
-    for done in done {
-        pieces.extend(done?);
-    }
-    pieces.sort_by_key(|(part, _)| *part);
-    let mut all = Read::empty(target);
-    all.rows = pieces.iter().map(|(_, read)| read.rows).sum();
-    // Column by column, so that no more than one is there twice.
-    for (i, column) in all.columns.iter_mut().enumerate() {
-        for (_, read) in &mut pieces {
-            let some = std::mem::replace(&mut read.columns[i], Column::absent());
-            column.append(&some);
-        }
-    }
-    Ok(all)
-}
-
-/// What the threads that read share.
-struct Task {
-    target: Rowset,
-    sources: Vec<Rowset>,
-    wanted: Vec<usize>,
-    parts: Vec<(usize, ScanPart)>,
-    next: AtomicUsize,
-    failed: AtomicBool,
-    /// One for each: all of them the owner's, who has the table.
-    transactions: Vec<Transaction>,
-}
-
-impl Task {
-    fn work(&self, n: usize) -> SqlResult<Vec<(usize, Read)>> {
-        let tx = self.transactions.get(n).ok_or_else(internal)?;
-        let mut done = Vec::new();
-        while !self.failed.load(Ordering::Relaxed) {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some((source, part)) = self.parts.get(number) else {
-                break;
-            };
-            let spec = ScanSpec::all(LockHint::None);
-            let mut cursor = self.sources[*source].scan_part(tx, spec, part);
-            let mut read = Read::empty(&self.target);
-            loop {
-                tx.check_given_up()?;
-                let more = cursor.fill(tx, &self.wanted, &mut read.columns)?;
-                if more == 0 {
-                    break;
-                }
-                read.rows += more;
-            }
-            done.push((number, read));
-        }
-        Ok(done)
     }
 }

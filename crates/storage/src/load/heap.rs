@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use duramen_base::{PageId, SqlResult};
-use duramen_txn::Transaction;
+use duramen_txn::{LockMode, Transaction};
 use duramen_wal::record::Lcx;
 
 use super::batch::{Batch, blank, image};
@@ -83,7 +83,7 @@ impl Load {
         if rowset.storage.hint() != seen {
             return Ok(0);
         }
-        let pages = batch.pages(rows.clone(), self.pages_at_once(unlogged));
+        let pages = batch.pages(rows.clone(), self.pages_at_once(unlogged), 0);
         let extent = rowset.add_pages(tx, "AllocHeapPage", |sys| {
             rowset.heap_pages_for(sys, pages.len(), unlogged)
         })?;
@@ -92,6 +92,10 @@ impl Load {
         let mut taken = 0;
         for (id, rows) in extent.pages.iter().zip(&pages) {
             let n = rowset.claim_slots(tx, *id, 0..rows.len() as u16)?;
+            debug_assert!(
+                rowset.storage.latch.try_read().is_none(),
+                "load/2: empty pages of a heap can be found"
+            );
             if n > 0 && !unlogged {
                 rowset.put_image(tx, *id, batch, rows.start..rows.start + n)?;
             }
@@ -138,6 +142,14 @@ impl Rowset {
         if n == 0 {
             return Ok(None);
         }
+        debug_assert!(
+            self.has_table(tx)
+                || (first..first + n as u16).all(|slot| {
+                    let held = tx.owner.holds(&self.rid(id, slot));
+                    held.is_some_and(|m| m.covers(LockMode::X))
+                }),
+            "load/3: a row is put in without its lock"
+        );
         let op = PageOp::Insert {
             slot: first,
             rows: batch.rows(rows.start..rows.start + n).collect(),

@@ -1,4 +1,4 @@
-//! Threads that help the calling one with a load: they wait in its session's name, and what they have read counts as read by it.
+//! Threads that help the calling one with a load: they wait in its session's name, hear when its work is given up, and what they have read counts as read by it.
 
 use std::sync::Arc;
 
@@ -22,11 +22,14 @@ pub(super) fn start<T: Send + 'static>(
 ) -> Result<Helper<T>, IoError> {
     let waits = duramen_observe::current_waits();
     let meters = duramen_observe::metering_reads();
+    let heard = thread::heard();
     let started = thread::try_spawn(name, move || {
+        let _listening = heard.map(thread::listen_to);
         let _attached = waits
             .as_ref()
             .map(|w| duramen_observe::attach(w, number as u32));
         let before = duramen_observe::thread_work();
+        let cpu = duramen_os::time::thread_cpu();
         if meters {
             duramen_observe::meter_reads();
         }
@@ -35,7 +38,10 @@ pub(super) fn start<T: Send + 'static>(
             true => duramen_observe::metered_reads(),
             false => Vec::new(),
         };
-        (made, duramen_observe::thread_work().since(&before), reads)
+        let mut done = duramen_observe::thread_work().since(&before);
+        let cpu = duramen_os::time::thread_cpu().saturating_sub(cpu);
+        done.helped_cpu_nanos += cpu.as_nanos() as u64;
+        (made, done, reads)
     })?;
     Ok(Helper(started))
 }
@@ -43,6 +49,7 @@ pub(super) fn start<T: Send + 'static>(
 impl<T> Helper<T> {
     /// Waits for its end. An error: it has panicked.
     pub fn join(self) -> SqlResult<T> {
+        let _others = thread::others();
         let waiting = (!self.0.is_finished()).then(|| wait(WaitType::CXCONSUMER));
         let (made, work, reads) = self.0.join().map_err(|_| internal())?;
         drop(waiting);

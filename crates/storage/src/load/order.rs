@@ -7,7 +7,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
-use duramen_types::batch::{BytesKind, Column, Data, IntKind, Runs};
+use duramen_types::batch::spill::RowOrder;
+use duramen_types::batch::{Batch, BytesKind, Column, Data, IntKind, Runs};
 use duramen_types::collate::{compare_bytes, compare_units};
 use duramen_types::{CollationId, Value, compare_binary};
 
@@ -126,6 +127,51 @@ impl<'r> KeyColumns<'r> {
             }
         }
         Ordering::Equal
+    }
+}
+
+/// The order of rows that come whole, from several runs.
+#[derive(Clone)]
+pub(super) struct TreeOrder(pub Rowset);
+
+impl RowOrder for TreeOrder {
+    fn compare(&self, (x, a): (&Batch, usize), (y, b): (&Batch, usize)) -> Ordering {
+        let keys = self.0.keys();
+        for (k, (at, desc)) in keys.columns.iter().enumerate() {
+            let (Some(p), Some(q)) = (x.columns().get(*at), y.columns().get(*at)) else {
+                continue;
+            };
+            let ord = compare_cells((keys, k), (p, a), (q, b));
+            if ord != Ordering::Equal {
+                return if *desc { ord.reverse() } else { ord };
+            }
+        }
+        Ordering::Equal
+    }
+}
+
+/// How two cells of the key's `k`-th column stand.
+fn compare_cells(
+    (keys, k): (&KeyInfo, usize),
+    (x, a): (&Column, usize),
+    (y, b): (&Column, usize),
+) -> Ordering {
+    match (x.is_null(a), y.is_null(b)) {
+        (true, true) => return Ordering::Equal,
+        (true, false) => return Ordering::Less,
+        (false, true) => return Ordering::Greater,
+        (false, false) => {}
+    }
+    match (&x.data, &y.data) {
+        (Data::Ints(k, v), Data::Ints(l, w)) if k == l => v[a].cmp(&w[b]),
+        (Data::Bytes(BytesKind::VarChar, v), Data::Bytes(BytesKind::VarChar, w)) => {
+            compare_bytes(v.get(a), w.get(b), keys.collation(k))
+        }
+        (Data::Bytes(BytesKind::Binary, v), Data::Bytes(BytesKind::Binary, w)) => {
+            compare_binary(v.get(a), w.get(b))
+        }
+        (Data::Wide(v), Data::Wide(w)) => compare_units(v.get(a), w.get(b), keys.collation(k)),
+        _ => keys.cmp_part(k, &x.get(a), &y.get(b)),
     }
 }
 

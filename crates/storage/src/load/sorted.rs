@@ -18,8 +18,14 @@ use super::helpers::{self, internal};
 use super::order::KeyColumns;
 use crate::rowset::Rowset;
 
-/// Entries of a piece, at most.
+/// Entries of a piece, at most, and bytes about which it ends: several are on their way at a time.
 pub(super) const ROWS: usize = 8192;
+pub(super) const BYTES: usize = 512 << 10;
+
+/// How many rows go into a piece, where all of them take `bytes`.
+pub(super) fn together(bytes: usize, rows: usize) -> usize {
+    (BYTES.saturating_mul(rows) / bytes.max(1)).clamp(1, ROWS)
+}
 
 /// The entries of an index as they came.
 pub struct Unsorted {
@@ -32,6 +38,8 @@ pub struct Unsorted {
 const MANY: usize = 50_000;
 /// Pieces that the producer may be ahead.
 const AHEAD: usize = 8;
+/// Bytes of those, about.
+pub(super) const ON_THEIR_WAY: usize = AHEAD * BYTES;
 
 /// Some entries of the index with this number, in order.
 struct Piece {
@@ -55,7 +63,9 @@ impl Unsorted {
         let order = self.rowset.order_of(&columns, self.rows, threads)?;
         let keys = KeyColumns::new(&self.rowset, &columns);
         let mut before: Option<(u32, i32)> = None;
-        Ok(order.chunks(ROWS).all(|some| {
+        let bytes = columns.iter().map(|c| c.heap_bytes()).sum();
+        let together = together(bytes, self.rows);
+        Ok(order.chunks(together).all(|some| {
             let mut cells: Vec<Arc<Column>> =
                 columns.iter().map(|c| Arc::new(c.gather(some))).collect();
             if numbered && let Some(last) = cells.last_mut() {

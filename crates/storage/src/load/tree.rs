@@ -57,7 +57,7 @@ impl Load {
                 return Ok(taken);
             }
         }
-        match rowset.fill_edge(tx, batch, rows.clone(), self.logging)? {
+        match rowset.fill_edge(tx, batch, rows.clone(), (self.logging, self.spare))? {
             AtEdge::Taken(n) => Ok(n),
             AtEdge::Full if self.logging != Logging::Rows => self.append_pages(tx, batch, rows),
             AtEdge::Full => Ok(0),
@@ -89,6 +89,18 @@ impl Load {
         })
     }
 
+    /// Whether the first of the rows has no room on a leaf, beside what is spared.
+    fn is_full(
+        &self,
+        tx: &Transaction,
+        batch: &Batch<'_>,
+        rows: Range<usize>,
+        page: &PageWrite<'_>,
+    ) -> bool {
+        let room = self.rowset.room(tx, page.page());
+        batch.fitting(rows, room.saturating_sub(self.spare)) == 0
+    }
+
     /// Rows on new pages behind the last leaf, which has no room.
     fn append_pages(
         &mut self,
@@ -107,13 +119,15 @@ impl Load {
         *exclusive += 1;
         let key = batch.key(rows.start);
         let last = match rowset.last_leaf(&key)? {
-            Some((id, page)) if batch.fitting(rows.clone(), rowset.room(tx, page.page())) == 0 => {
-                id
-            }
+            Some((id, page)) if self.is_full(tx, batch, rows.clone(), &page) => id,
             // Somebody was faster: the rows go where they belong now.
             _ => return Ok(0),
         };
-        let mut pages = batch.pages(rows.clone(), self.pages_at_once(allowed.is_some()));
+        let mut pages = batch.pages(
+            rows.clone(),
+            self.pages_at_once(allowed.is_some()),
+            self.spare,
+        );
         let end = pages.last().map_or(rows.start, |p| p.end);
         let claimed = rows.start + rowset.claim(tx, batch, rows.start..end, &[])?;
         pages.retain_mut(|p| {
@@ -133,6 +147,10 @@ impl Load {
             self.fill_unlogged(tx, batch, extent, &pages)?;
             return Ok(claimed - rows.start);
         }
+        debug_assert!(
+            rowset.storage.latch.try_read().is_none(),
+            "load/2: empty pages of a tree can be found"
+        );
         let mut filled = blank();
         for (id, rows) in extent.pages.iter().zip(&pages) {
             if !rowset.has_table(tx) {
@@ -165,13 +183,13 @@ impl Rowset {
         Ok((slot == p.slot_count() && !found).then_some((id, page)))
     }
 
-    /// Rows into the room of the last leaf.
+    /// Rows into the room of the last leaf, of which so many bytes are spared.
     fn fill_edge(
         &self,
         tx: &Transaction,
         batch: &Batch<'_>,
         rows: Range<usize>,
-        logging: Logging,
+        (logging, spare): (Logging, usize),
     ) -> SqlResult<AtEdge> {
         let _shared = self.storage.latch.read();
         let key = batch.key(rows.start);
@@ -179,7 +197,10 @@ impl Rowset {
             return Ok(AtEdge::No);
         };
         let room = self.room(tx, page.page());
-        let n = batch.fitting(rows.clone(), room);
+        let n = match page.page().slot_count() {
+            0 => batch.first_of(rows.clone(), room, spare),
+            _ => batch.fitting(rows.clone(), room.saturating_sub(spare)),
+        };
         if n == 0 {
             return Ok(AtEdge::Full);
         }
@@ -314,6 +335,14 @@ impl Rowset {
         rows: Range<usize>,
         logging: Logging,
     ) -> SqlResult<()> {
+        debug_assert!(
+            self.has_table(tx)
+                || rows.clone().all(|i| {
+                    let held = tx.owner.holds(&self.key_resource(&batch.key(i)));
+                    held.is_some_and(|m| m.covers(LockMode::X))
+                }),
+            "load/3: a row is put in without its lock"
+        );
         let context = self.leaf_context();
         if logging != Logging::Rows && rows.len() > 1 {
             let op = PageOp::Insert {

@@ -81,7 +81,8 @@ impl Load {
         }
         let mut page = db.write_page(id)?;
         let p = page.page();
-        let n = batch.fitting(rows.clone(), usize::from(p.free_bytes()));
+        let free = usize::from(p.free_bytes()).saturating_sub(self.spare);
+        let n = batch.fitting(rows.clone(), free);
         let n = claim(id, p.slot_count(), n)?;
         if n > 0 {
             db.mark_changed(id, true)?;

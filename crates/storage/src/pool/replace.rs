@@ -5,11 +5,13 @@
 //! is used; ticks are a second, or a quarter of a turn of the hand when that is shorter. So what a scan reads once, however
 //! often within a moment, is the first to go, and a page that is used again and again survives up to four turns.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use duramen_base::{PAGE_BYTES, SqlError, SqlResult, messages};
 use duramen_observe::{Counter, count, gauge};
+use duramen_os::memory::{Broker, Clerk};
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::time::{self, Instant};
 use duramen_os::{machine, thread};
@@ -48,8 +50,8 @@ struct Watch {
 }
 
 pub(super) struct Replacer {
-    /// Frames that may hold memory, as set; what the machine can spare may be less.
-    limit: AtomicU32,
+    /// Who says how many frames may hold memory; what the machine can spare may be less.
+    broker: Arc<Broker>,
     spare: AtomicU32,
     /// Frames that hold memory.
     committed: AtomicU32,
@@ -58,11 +60,31 @@ pub(super) struct Replacer {
     hand: AtomicU32,
     tick: AtomicU32,
     evictions: AtomicU64,
-    /// The lazy writer is wanted.
-    called: Mutex<bool>,
-    call: Condvar,
+    call: Arc<Call>,
     ended: AtomicBool,
     watch: Mutex<Watch>,
+}
+
+/// Frames for which `bytes` suffice.
+pub(super) fn frames_of(bytes: u64) -> u32 {
+    (bytes / FRAME_COST).clamp(64, 1 << 30) as u32
+}
+
+/// The lazy writer is wanted. Apart from the pool, as the broker calls, too.
+#[derive(Default)]
+struct Call {
+    called: Mutex<bool>,
+    call: Condvar,
+}
+
+impl Call {
+    fn call(&self) {
+        let mut called = self.called.lock();
+        if !*called {
+            *called = true;
+            self.call.notify_all();
+        }
+    }
 }
 
 enum Look {
@@ -72,9 +94,12 @@ enum Look {
 }
 
 impl Replacer {
-    pub fn new(limit: u32) -> Replacer {
+    pub fn new(broker: Arc<Broker>) -> Replacer {
+        let call = Arc::new(Call::default());
+        let on_pressure = call.clone();
+        broker.set_on_pressure(Box::new(move || on_pressure.call()));
         Replacer {
-            limit: AtomicU32::new(limit),
+            broker,
             spare: AtomicU32::new(u32::MAX),
             committed: AtomicU32::new(0),
             next_unused: AtomicU32::new(0),
@@ -82,8 +107,7 @@ impl Replacer {
             hand: AtomicU32::new(0),
             tick: AtomicU32::new(1),
             evictions: AtomicU64::new(0),
-            called: Mutex::new(false),
-            call: Condvar::new(),
+            call,
             ended: AtomicBool::new(false),
             watch: Mutex::new(Watch {
                 last_tick: Instant::ZERO,
@@ -118,17 +142,25 @@ impl Replacer {
     }
 
     pub fn allowed(&self) -> u32 {
-        let limit = self.limit.load(Ordering::Relaxed);
-        limit.min(self.spare.load(Ordering::Relaxed)).max(64)
+        let room = frames_of(self.broker.pool_room());
+        room.min(self.spare.load(Ordering::Relaxed)).max(64)
     }
 
     /// Reserves the right to one more frame with memory.
     fn commit(&self) -> bool {
         let allowed = self.allowed();
         let more = |n: u32| (n < allowed).then_some(n + 1);
-        self.committed
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
-            .is_ok()
+        let order = Ordering::SeqCst;
+        let committed = self.committed.fetch_update(order, order, more).is_ok();
+        if committed {
+            self.broker.take(Clerk::BufferPool, FRAME_COST);
+        }
+        committed
+    }
+
+    fn uncommit(&self) {
+        self.committed.fetch_sub(1, Ordering::SeqCst);
+        self.broker.give(Clerk::BufferPool, FRAME_COST);
     }
 
     fn pop_warm(&self) -> Option<u32> {
@@ -153,7 +185,7 @@ impl Pool {
             if let Some(i) = bare.or_else(|| self.new_frame()) {
                 return Ok(i);
             }
-            r.committed.fetch_sub(1, Ordering::SeqCst);
+            r.uncommit();
         }
         count(Counter::FreeListStalls, 1);
         self.call_lazy_writer();
@@ -183,6 +215,8 @@ impl Pool {
                 let i = self.next_hand();
                 match self.consider(i) {
                     Look::Taken => return Ok(i),
+                    // The clock has been round: once is enough, and a page that changes between would be there twice.
+                    Look::Dirty if dirty.contains(&i) => {}
                     Look::Dirty if dirty.len() < BATCH / 2 => dirty.push(i),
                     Look::Dirty => break,
                     Look::No => {}
@@ -256,27 +290,17 @@ impl Pool {
         self.replacer.allowed() as usize
     }
 
-    /// Bytes the pool may hold. Less than it holds: the lazy writer gives the rest back.
-    pub fn set_limit(&self, bytes: u64) {
-        let frames = (bytes / FRAME_COST).clamp(64, u64::from(self.capacity)) as u32;
-        self.replacer.limit.store(frames, Ordering::SeqCst);
-        self.call_lazy_writer();
-    }
-
-    fn call_lazy_writer(&self) {
-        let mut called = self.replacer.called.lock();
-        if !*called {
-            *called = true;
-            self.replacer.call.notify_all();
-        }
+    /// Wakes the lazy writer: the pool may hold more than its room.
+    pub fn call_lazy_writer(&self) {
+        self.replacer.call.call();
     }
 
     /// Sleeps until somebody calls for the lazy writer or `d` has passed; false when the pool has ended.
     pub fn wait_for_call(&self, d: Duration) -> bool {
         let r = &self.replacer;
-        let mut called = r.called.lock();
+        let mut called = r.call.called.lock();
         if !*called && !r.ended.load(Ordering::SeqCst) {
-            r.call.wait_for(&mut called, d);
+            r.call.call.wait_for(&mut called, d);
         }
         *called = false;
         !r.ended.load(Ordering::SeqCst)
@@ -360,7 +384,7 @@ impl Pool {
             };
             self.frame(i).data.write().page = None;
             self.replacer.free.lock().bare.push(i);
-            self.replacer.committed.fetch_sub(1, Ordering::SeqCst);
+            self.replacer.uncommit();
         }
     }
 

@@ -1,6 +1,6 @@
 //! The way down: dirty frames in batches, log first, then the double-write file, then in place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ use crate::doublewrite::Batch;
 use crate::error::io_error;
 use crate::files::{DataFile, DbStore};
 use crate::format::PageBytes;
-use crate::format::page::{PageRef, seal};
+use crate::format::page::{PageRef, Verify, seal, verify};
 use crate::pace::{self, Pace};
 
 /// Pages of one write batch.
@@ -72,6 +72,10 @@ impl Pool {
     /// Writes dirty frames down, at most [`BATCH`] of them; sorts them on the way, so that neighbours go together.
     /// Frames that are clean, or have another page meanwhile, are left out.
     pub fn write_out(&self, frames: &mut [u32], why: Why) -> SqlResult<Written> {
+        debug_assert!(
+            frames.iter().collect::<BTreeSet<_>>().len() == frames.len(),
+            "doublewrite/1: a frame is to be written down twice, and may change between"
+        );
         frames.sort_unstable_by_key(|i| self.frame(*i).key.load(Ordering::SeqCst));
         let mut room = self.write_lock.lock();
         let result = self.write_with(&mut room, frames, why);
@@ -103,6 +107,14 @@ impl Pool {
             }
             return Err(e);
         }
+        debug_assert!(
+            pins.iter().all(|pin| pin.0.pins.load(Ordering::SeqCst) > 0),
+            "pool/2: a frame being written down is pinned by its writer"
+        );
+        debug_assert!(
+            pins.len() + result.skipped.len() <= frames.len(),
+            "pool/5: more frames are written than were asked for"
+        );
         result.written = pins.len() as u32;
         count(Counter::PageWrites, u64::from(result.written));
         if events::is_wanted(EventId::PhysicalPageWrite) {
@@ -153,6 +165,15 @@ impl Pool {
                 taken.ahead.push(i);
                 continue;
             }
+            f.assert_sound(PageRef::new(bytes), key);
+            debug_assert!(
+                f.pins.load(Ordering::SeqCst) > 0,
+                "pool/2: a frame that is written down is not pinned"
+            );
+            debug_assert!(
+                f.key.load(Ordering::SeqCst) == key,
+                "pool/1: a frame was given to another page under its latch"
+            );
             self.cleaned(f);
             let batch = match store.temporary || store.standby {
                 true => &mut room.temporary,
@@ -162,6 +183,14 @@ impl Pool {
             drop(guard);
             let lsn = PageRef::new(copy).lsn();
             seal(copy);
+            debug_assert!(
+                verify(copy) == Verify::Ok,
+                "format/1: a page is sealed with a checksum that is not its own"
+            );
+            debug_assert!(
+                PageRef::new(copy).lsn() == lsn,
+                "pool/3: sealing changes the page's LSN"
+            );
             let to = taken
                 .flush_to
                 .entry(store.id.0)
@@ -180,6 +209,10 @@ impl Pool {
             if !planted::on(Bug::PageBeforeLog) {
                 store.flush_log(lsn)?;
             }
+            debug_assert!(
+                store.is_logged(lsn),
+                "pool/3: a page goes down before its log: {lsn}"
+            );
         }
         self.doublewrite.place(&room.temporary)?;
         self.doublewrite.write_batch(&mut room.lasting)
@@ -263,6 +296,8 @@ impl Pool {
             self.shards[shard_of(key)].lock().frames.get(&key).copied()
         };
         let mut left: Vec<u32> = pages.iter().filter_map(frame).collect();
+        left.sort_unstable();
+        left.dedup();
         while !left.is_empty() {
             let mut again = Vec::new();
             for batch in left.chunks_mut(BATCH) {

@@ -106,7 +106,11 @@ impl Analysis {
                     bytes: 0,
                     decision: None,
                 };
-                active.insert(xdes, loser);
+                let other = active.insert(xdes, loser);
+                debug_assert!(
+                    other.is_none(),
+                    "analysis/1: transaction {xdes} begins at {lsn} and has not ended"
+                );
                 system
             }
             op => {
@@ -117,6 +121,10 @@ impl Analysis {
                     bytes: 0,
                     decision: None,
                 });
+                debug_assert!(
+                    entry.last <= lsn,
+                    "analysis/2: the records of transaction {xdes} are read out of order"
+                );
                 entry.last = lsn;
                 entry.bytes += view.length() as u64;
                 if op == Lop::PREP_XACT {

@@ -139,6 +139,10 @@ impl Crew {
         if n == 0 {
             return self.redo.apply(lsn, view, &|_| true);
         }
+        debug_assert!(
+            !self.blocks.is_empty(),
+            "crew/1: the record at {lsn} stands in no block"
+        );
         let at = (self.blocks.len().saturating_sub(1) as u32, slot);
         match reach(view) {
             Reach::None => Ok(()),
@@ -242,6 +246,7 @@ fn work(redo: &Redo, line: &Receiver<Task>, trouble: &Trouble, (number, all): (u
     let mine = |page: PageId| owner(page, all) == number;
     let run = redo.engine.pool.share_of(all);
     let mut room = ReadRoom::default();
+    let mut last = Lsn::NULL;
     while let Ok(task) = line.recv() {
         let batch = match task {
             Task::Batch(batch) => batch,
@@ -258,6 +263,8 @@ fn work(redo: &Redo, line: &Receiver<Task>, trouble: &Trouble, (number, all): (u
         }
         for (block, slot) in batch.records() {
             let lsn = block.lsn(slot);
+            debug_assert!(last < lsn, "crew/2: a worker is given {lsn} after {last}");
+            last = lsn;
             let view = block.record(slot).and_then(RecordView::parse);
             let unread = || recovery_error(redo.store.id, lsn, "the record cannot be read");
             let done = view

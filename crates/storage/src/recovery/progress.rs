@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::thread;
 use duramen_os::time::{self, Instant, WallTime};
 
 use crate::engine::Engine;
@@ -28,6 +29,8 @@ pub(crate) struct Recoveries {
     under_way: Mutex<BTreeMap<u16, Arc<Progress>>>,
     notice: RwLock<Option<Notice>>,
     interrupted: AtomicBool,
+    /// They end when what their thread works on is given up.
+    of_askers: AtomicBool,
 }
 
 /// What a recovery looks like from outside.
@@ -91,6 +94,11 @@ impl Engine {
         self.recoveries.interrupted.store(true, Ordering::SeqCst);
     }
 
+    /// Recoveries of this engine end when what their thread works on is given up: of copies, which are then thrown away.
+    pub(crate) fn recover_for_askers(&self) {
+        self.recoveries.of_askers.store(true, Ordering::SeqCst);
+    }
+
     /// Whether [`Engine::interrupt_recoveries`] was called.
     pub fn is_interrupted(&self) -> bool {
         self.recoveries.interrupted.load(Ordering::SeqCst)
@@ -137,6 +145,9 @@ impl Progress {
         self.done.fetch_add(bytes, Ordering::Relaxed);
         if self.all.interrupted.load(Ordering::Relaxed) {
             return Err(SqlError::new(&messages::SHUTDOWN_IN_PROGRESS, &[]));
+        }
+        if self.all.of_askers.load(Ordering::Relaxed) && thread::is_given_up() {
+            return Err(SqlError::given_up());
         }
         if self.begun.elapsed() >= *self.due.lock() {
             self.report();

@@ -201,6 +201,10 @@ impl Redo {
             change.follows(self.store.id, have)?;
             change.repeat(view, &mut page.change()).map_err(fail)?;
         }
+        debug_assert!(
+            page.page().lsn() >= lsn,
+            "redo/1: page {id} is older than the record that it has been given"
+        );
         match view.context() {
             // A backup that began before the growth may have copied the header behind it.
             Lcx::FILE_HEADER => self.grow(id, page.bytes()),

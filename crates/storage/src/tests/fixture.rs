@@ -140,21 +140,32 @@ pub fn new_heap(
     number: u16,
     filegroup: u16,
 ) -> SqlResult<Rowset> {
-    let def = heap_numbered(number);
     let tx = begin(engine, 51);
-    let made = (|| {
-        let roots = db.create_storage_on(&tx, &def, filegroup, filegroup)?;
-        db.rowset(&sysrowsets()).insert(&tx, &rowset_row(&def))?;
-        let mut unit = unit_row(def.au, roots);
-        unit[4] = Value::SmallInt(filegroup as i16);
-        db.rowset(&sysallocunits()).insert(&tx, &unit)?;
-        Ok(())
-    })();
-    if let Err(e) = made {
-        engine.rollback(&tx, None)?;
-        return Err(e);
+    match make_heap(db, &tx, number, filegroup) {
+        Ok(heap) => {
+            engine.commit(&tx, None)?;
+            Ok(heap)
+        }
+        Err(e) => {
+            engine.rollback(&tx, None)?;
+            Err(e)
+        }
     }
-    engine.commit(&tx, None)?;
+}
+
+/// The same in a transaction that goes on.
+pub fn make_heap(
+    db: &Arc<Database>,
+    tx: &Transaction,
+    number: u16,
+    filegroup: u16,
+) -> SqlResult<Rowset> {
+    let def = heap_numbered(number);
+    let roots = db.create_storage_on(tx, &def, filegroup, filegroup)?;
+    db.rowset(&sysrowsets()).insert(tx, &rowset_row(&def))?;
+    let mut unit = unit_row(def.au, roots);
+    unit[4] = Value::SmallInt(filegroup as i16);
+    db.rowset(&sysallocunits()).insert(tx, &unit)?;
     Ok(db.rowset(&def))
 }
 

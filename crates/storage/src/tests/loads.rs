@@ -8,7 +8,7 @@ use duramen_types::Value;
 use duramen_types::batch::{Column, Data, IntKind};
 
 use super::fixture::*;
-use crate::{Logging, Rowset, StorageError, Unsorted, write_sorted};
+use crate::{Build, Logging, NOTHING, Rowset, Sorter, StorageError, Unsorted, write_sorted};
 
 fn ids(rowset: &Rowset, tx: &duramen_txn::Transaction) -> Vec<i64> {
     let rows = all(rowset, tx);
@@ -237,6 +237,109 @@ fn entries_come_in_the_order_of_each_index() {
             });
             assert!(ended.is_err() && left == 0);
         }
+        db.close().unwrap();
+    });
+}
+
+/// All rows that a build of `target` from `source` gives, and how many leaves they take; the target is empty then.
+fn built(
+    (target, source): (&Rowset, &Rowset),
+    tx: &duramen_txn::Transaction,
+    wanted: &[usize],
+    (threads, together): (usize, u64),
+) -> (Vec<Vec<Value>>, u64) {
+    let mut build = Build::new(target, threads, 0);
+    build.together = together;
+    build.add(tx, std::slice::from_ref(source), wanted).unwrap();
+    build.finish(tx).unwrap();
+    let rows = all(target, tx);
+    assert_eq!(target.check_tree().unwrap(), rows.len() as u64);
+    let leaves = target.page_counts(target.def().au).unwrap().data;
+    target.truncate(tx).unwrap();
+    (rows, leaves)
+}
+
+/// Runs in a file make the tree that memory for all of it makes, on as few leaves.
+#[test]
+fn a_build_is_one_run_however_little_memory_there_is() {
+    Simulation::new(5).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 16 << 20);
+        let db = create(&engine).unwrap();
+        let (table, index, heap, wide) = (
+            db.rowset(&clustered()),
+            db.rowset(&index()),
+            db.rowset(&heap()),
+            db.rowset(&wide()),
+        );
+        let tx = begin(&engine, 52);
+        let mut rng = Rng::new(5);
+        let n = |rng: &mut Rng| match rng.below(9) {
+            0 => None,
+            _ => Some(rng.below(400) as i32),
+        };
+        let rows: Vec<_> = (0..12_000).map(|id| row(id, 20, n(&mut rng))).collect();
+        table.load(Logging::Pages).add(&tx, &rows, false).unwrap();
+        let text = |rng: &mut Rng| Value::VarChar(format!("K{}", rng.below(900)).into_bytes());
+        let rows: Vec<_> = (0..12_000)
+            .map(|id| vec![Value::Int(id), text(&mut rng)])
+            .collect();
+        heap.load(Logging::Pages).add(&tx, &rows, false).unwrap();
+        let files = || {
+            let all = env.disk.list(std::path::Path::new("/data")).unwrap();
+            all.iter()
+                .filter(|p| p.to_string_lossy().contains("spill"))
+                .count()
+        };
+        for (target, source, wanted) in [
+            (&index, &table, vec![2, 0]),
+            (&wide, &heap, vec![1, 1, NOTHING]),
+        ] {
+            let (expected, leaves) = built((target, source), &tx, &wanted, (1, 1 << 30));
+            assert_eq!(expected.len(), 12_000);
+            // The last is more runs than are merged at a time.
+            for (threads, together) in [(1, 100_000), (2, 100_000), (3, 30_000), (2, 4_000)] {
+                let (rows, taken) = built((target, source), &tx, &wanted, (threads, together));
+                assert!(rows == expected, "{threads} threads, {together} bytes");
+                assert_eq!(taken, leaves);
+                assert_eq!(files(), 0);
+            }
+        }
+        engine.commit(&tx, None).unwrap();
+        db.close().unwrap();
+    });
+}
+
+/// One by one, values of many pages among them.
+#[test]
+fn rows_that_come_one_by_one_leave_in_order() {
+    Simulation::new(6).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 16 << 20);
+        let db = create(&engine).unwrap();
+        let rowset = db.rowset(&wide());
+        let tx = begin(&engine, 52);
+        let mut rng = Rng::new(6);
+        let mut rows: Vec<Vec<Value>> = (0..600)
+            .map(|n| {
+                let key = format!("K{}", rng.below(1 << 40)).into_bytes();
+                let long = vec![b'l'; if n % 50 == 0 { 300_000 } else { 10 }];
+                vec![Value::VarChar(key), Value::VarChar(long), Value::Int(0)]
+            })
+            .collect();
+        let mut sorter = Sorter::new(&rowset);
+        sorter.together = 20_000;
+        for row in &rows {
+            sorter.add(&tx, row.clone()).unwrap();
+        }
+        let mut got = Vec::new();
+        let taken = sorter.finish(&tx, |columns, n| {
+            got.extend((0..n).map(|i| columns.iter().map(|c| c.get(i)).collect::<Vec<_>>()));
+            Ok::<(), duramen_base::SqlError>(())
+        });
+        taken.unwrap();
+        rows.sort_by(|a, b| rowset.compare_rows(a, b));
+        assert!(got == rows);
         db.close().unwrap();
     });
 }

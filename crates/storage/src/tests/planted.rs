@@ -187,11 +187,69 @@ fn stories_that_planted_bugs_spoil() {
         story().unwrap_or_else(|e| panic!("without {bug:?}: {e}"));
         #[cfg(feature = "planted")]
         {
+            let began = duramen_os::time::now();
             duramen_base::planted::plant(Some(bug));
             let found = std::panic::catch_unwind(story);
             duramen_base::planted::plant(None);
             assert!(!matches!(found, Ok(Ok(()))), "{bug:?} is not found");
-            println!("{bug:?}: {found:?}");
+            let took = began.elapsed().as_millis();
+            println!("planted\t{bug:?}\ta story of storage\t{took}");
         }
     }
+}
+
+/// Bugs that tests of this room find, which were not made for them.
+#[cfg(feature = "planted")]
+#[test]
+fn tests_that_planted_bugs_spoil() {
+    use super::{pool, recovery, rows, two};
+    const TESTS: [(Bug, &str, fn()); 7] = [
+        (
+            Bug::UndoNextForgotten,
+            "undo_that_is_cut_short_again_and_again_undoes_nothing_twice",
+            recovery::undo_that_is_cut_short_again_and_again_undoes_nothing_twice,
+        ),
+        (
+            Bug::RoomNotKept,
+            "whatever_is_undone_finds_its_room",
+            crate::kept_room::tests::whatever_is_undone_finds_its_room,
+        ),
+        (
+            Bug::GhostsGoEarly,
+            "ghosts_go_when_their_deleter_has_ended_and_not_before",
+            rows::ghosts_go_when_their_deleter_has_ended_and_not_before,
+        ),
+        (
+            Bug::NeighbourUntold,
+            "inserts_in_random_order_come_back_in_key_order",
+            rows::inserts_in_random_order_come_back_in_key_order,
+        ),
+        (
+            Bug::PageUnverified,
+            "a_page_that_rotted_is_error_824",
+            two::a_page_that_rotted_is_error_824,
+        ),
+        (
+            Bug::TornStays,
+            "torn_pages_come_back_from_the_double_write_file",
+            pool::torn_pages_come_back_from_the_double_write_file,
+        ),
+        (
+            Bug::ChecksumTrusted,
+            "a_torn_page_whose_checksum_fits_is_repaired_too",
+            pool::a_torn_page_whose_checksum_fits_is_repaired_too,
+        ),
+    ];
+    let mut missed = Vec::new();
+    for (bug, name, test) in TESTS {
+        let began = duramen_os::time::now();
+        match duramen_base::planted::found(bug, test) {
+            Some(_) => {
+                let took = began.elapsed().as_millis();
+                println!("planted\t{bug:?}\t{name}\t{took}");
+            }
+            None => missed.push((bug, name)),
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
 }

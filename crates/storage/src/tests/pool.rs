@@ -166,7 +166,7 @@ fn the_lazy_writer_keeps_the_write_ahead_rule() {
 
 /// Pages of the last batch are torn in every way; all of them are whole after the restart.
 #[test]
-fn torn_pages_come_back_from_the_double_write_file() {
+pub(super) fn torn_pages_come_back_from_the_double_write_file() {
     let (disk, pages) = one_unfinished_batch();
     let image = disk.durable_bytes(Path::new(MDF)).unwrap();
     for (i, page) in pages.into_iter().enumerate() {
@@ -185,7 +185,7 @@ fn torn_pages_come_back_from_the_double_write_file() {
 /// The checksum of a page is an XOR of words: what has changed twice alike in a sector does not show. Such a page is
 /// repaired all the same, because nobody asks its checksum.
 #[test]
-fn a_torn_page_whose_checksum_fits_is_repaired_too() {
+pub(super) fn a_torn_page_whose_checksum_fits_is_repaired_too() {
     let (disk, pages) = one_unfinished_batch();
     let image = disk.durable_bytes(Path::new(MDF)).unwrap();
     let mut torn = 0;

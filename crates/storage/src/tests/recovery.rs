@@ -137,7 +137,7 @@ fn undone_once(rollback: bool) {
 }
 
 #[test]
-fn undo_that_is_cut_short_again_and_again_undoes_nothing_twice() {
+pub(super) fn undo_that_is_cut_short_again_and_again_undoes_nothing_twice() {
     undone_once(false);
 }
 
@@ -194,7 +194,7 @@ fn the_log_to_redo_keeps_to_the_target() {
 /// Records about few pages in many blocks: each page's records are repeated in their order, whoever has them, and what was
 /// redone by several threads is what one would have made.
 #[test]
-fn redo_by_several_threads_keeps_the_order_of_each_page() {
+pub(super) fn redo_by_several_threads_keeps_the_order_of_each_page() {
     for seed in 1..4u64 {
         let (disk, state) = Simulation::new(seed).run(move |sim| {
             let env = Env::with_disk(sim.disk());

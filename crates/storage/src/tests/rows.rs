@@ -7,7 +7,7 @@ use super::fixture::*;
 use crate::{Database, LockHint, RowLocator, Rowset, ScanSpec, StorageError};
 
 #[test]
-fn inserts_in_random_order_come_back_in_key_order() {
+pub(super) fn inserts_in_random_order_come_back_in_key_order() {
     Simulation::new(1).run(|sim| {
         let env = duramen_os::Env::with_disk(sim.disk());
         let engine = engine(&env, 4 << 20);
@@ -180,7 +180,7 @@ fn equal_keys_get_uniquifiers_and_large_values_leave_the_row() {
 
 /// Wide keys make trees of several levels: nodes split at the right edge and in the middle.
 #[test]
-fn nodes_split_on_every_level() {
+pub(super) fn nodes_split_on_every_level() {
     Simulation::new(5).run(|sim| {
         let env = duramen_os::Env::with_disk(sim.disk());
         let engine = engine(&env, 16 << 20);
@@ -306,7 +306,7 @@ fn truncate_gives_the_pages_back_or_brings_the_rows_back() {
 }
 
 #[test]
-fn ghosts_go_when_their_deleter_has_ended_and_not_before() {
+pub(super) fn ghosts_go_when_their_deleter_has_ended_and_not_before() {
     Simulation::new(9).run(|sim| {
         let env = duramen_os::Env::with_disk(sim.disk());
         let engine = engine(&env, 4 << 20);
@@ -494,5 +494,35 @@ fn an_empty_page_keeps_room_for_nobody() {
         assert_eq!(table.check_tree().unwrap(), 7);
         db.close().unwrap();
         sound(&*env.disk);
+    });
+}
+
+/// A heap's insert whose transaction holds more locks than there is memory for, and which cannot have the table's instead.
+#[test]
+fn a_heap_without_room_for_locks_does_not_grow() {
+    Simulation::new(8).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        engine.locks.set_memory_limit(0);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&heap());
+        let short = |id: i32| vec![Value::Int(id), Value::varchar("x")];
+        let other = begin(&engine, 53);
+        table.insert(&other, &short(-1)).unwrap();
+        let tx = begin(&engine, 52);
+        let inserted = (0..30_000).find_map(|id| table.insert(&tx, &short(id)).err());
+        let error = duramen_base::SqlError::from(inserted.expect("30,000 locks are too many"));
+        assert_eq!(error.number, 1204);
+        let pages = table.heap_pages().unwrap().len();
+        assert!(pages < 200, "{pages} pages");
+        engine.rollback(&tx, None).unwrap();
+        // Alone it gets the table.
+        engine.commit(&other, None).unwrap();
+        let tx = begin(&engine, 52);
+        for id in 0..6000 {
+            table.insert(&tx, &short(id)).unwrap();
+        }
+        engine.commit(&tx, None).unwrap();
+        db.close().unwrap();
     });
 }

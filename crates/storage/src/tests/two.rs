@@ -151,7 +151,7 @@ fn a_coordinator_that_opens_meanwhile_settles_what_is_in_doubt() {
 }
 
 #[test]
-fn a_page_that_rotted_is_error_824() {
+pub(super) fn a_page_that_rotted_is_error_824() {
     let disk = Simulation::new(1).run(|sim| {
         let env = duramen_os::Env::with_disk(sim.disk());
         let engine = engine(&env, 4 << 20);

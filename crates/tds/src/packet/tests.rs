@@ -96,3 +96,29 @@ fn a_bulk_load_comes_packet_by_packet() {
         assert_eq!(assembler.next_message().is_ok(), accepted, "{kind:?}");
     }
 }
+
+#[test]
+fn a_long_call_is_taken_in_parts_and_a_long_batch_is_not() {
+    for (kind, taken) in [(PacketType::Rpc, true), (PacketType::SqlBatch, false)] {
+        let body = message(20_000);
+        let mut assembler = Assembler::new(MAX_PACKET_BYTES, 100);
+        assembler.set_limits(MAX_PACKET_BYTES, 30_000);
+        let (mut parts, mut last) = (Vec::new(), None);
+        for chunk in to_packets(kind, &body, 512, 0, STATUS_RESET).chunks(700) {
+            assembler.push(chunk);
+            while let Some(m) = assembler.next_message().unwrap() {
+                last = Some(m);
+            }
+            if assembler.is_long(3_000) {
+                parts.extend(assembler.take_long());
+                assert!(assembler.buffered_bytes() < 4_096);
+            }
+        }
+        let last = last.unwrap();
+        assert!(last.reset && !last.too_large);
+        assert_eq!(last.taken, parts.len() as u64);
+        assert_eq!(last.taken > 0, taken);
+        parts.extend(last.body);
+        assert_eq!(parts, body);
+    }
+}

@@ -217,6 +217,11 @@ pub enum TranName {
     Variable(String),
 }
 
+impl TranName {
+    /// Characters at most; of a variable's value only the first ones count.
+    pub const MAX: usize = 32;
+}
+
 /// What INSERT, UPDATE, DELETE or MERGE changes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Target {
@@ -252,6 +257,8 @@ pub struct InsertBulk {
     pub columns: Vec<BulkColumn>,
     /// In upper case; what ROWS_PER_BATCH and its like are set to is not kept.
     pub options: Vec<String>,
+    /// ORDER: columns, and whether each descends.
+    pub order: Vec<(String, bool)>,
     pub line: u32,
 }
 

@@ -5,7 +5,7 @@ use duramen_base::SqlResult;
 use super::Parser;
 use crate::ast::{BulkColumn, InsertBulk, StatementKind};
 
-/// What WITH may say. All but the first three are advice to a planner, and change no result.
+/// What WITH may say. The last but ORDER, which rows are held to, are advice to a planner, and change no result.
 const OPTIONS: [&str; 7] = [
     "CHECK_CONSTRAINTS",
     "FIRE_TRIGGERS",
@@ -26,14 +26,15 @@ impl Parser<'_> {
         if self.is_op('(') {
             columns = self.parenthesized(Self::bulk_column)?;
         }
-        let mut options = Vec::new();
+        let (mut options, mut order) = (Vec::new(), Vec::new());
         if self.eat_word("WITH") {
-            options = self.parenthesized(Self::bulk_option)?;
+            options = self.parenthesized(|p| p.bulk_option(&mut order))?;
         }
         Ok(StatementKind::InsertBulk(Box::new(InsertBulk {
             table,
             columns,
             options,
+            order,
             line,
         })))
     }
@@ -48,7 +49,7 @@ impl Parser<'_> {
         Ok(BulkColumn { name, ty })
     }
 
-    fn bulk_option(&mut self) -> SqlResult<String> {
+    fn bulk_option(&mut self, order: &mut Vec<(String, bool)>) -> SqlResult<String> {
         let word = self.text(0).to_ascii_uppercase();
         if !OPTIONS.contains(&word.as_str()) {
             return Err(self.not_supported(&format!("INSERT BULK WITH ({word})")));
@@ -56,10 +57,10 @@ impl Parser<'_> {
         self.advance();
         match word.as_str() {
             "ORDER" => {
-                self.parenthesized(|p| {
-                    p.name()?;
-                    let _ = p.eat_word("ASC") || p.eat_word("DESC");
-                    Ok(())
+                *order = self.parenthesized(|p| {
+                    let name = p.name()?;
+                    let descends = !p.eat_word("ASC") && p.eat_word("DESC");
+                    Ok((name, descends))
                 })?;
             }
             "ROWS_PER_BATCH" | "KILOBYTES_PER_BATCH" => {

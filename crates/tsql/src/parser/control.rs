@@ -1,6 +1,6 @@
 //! The batch, statement lists and control of flow.
 
-use duramen_base::{SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, messages};
 
 use super::Parser;
 use crate::ast::*;
@@ -76,9 +76,36 @@ impl Parser<'_> {
     fn statement(&mut self, first: bool) -> SqlResult<Statement> {
         let (line, start) = (self.line(), self.start());
         self.namespaces.clear();
+        let around = std::mem::take(&mut self.assigned);
         let kind = self.nested(|p| p.statement_kind(first))?;
+        let (assigned, at) = std::mem::replace(&mut self.assigned, around);
+        if assigned > 0 {
+            self.may_assign(&kind, assigned, at)?;
+        }
         let span = self.span_from(start);
         Ok(Statement { kind, line, span })
+    }
+
+    /// 10734, 194, 199 and 102: only the list of a SELECT statement itself assigns to variables.
+    fn may_assign(&self, kind: &StatementKind, assigned: usize, line: u32) -> SqlResult<()> {
+        let is_assign = |i: &&SelectItem| matches!(i, SelectItem::Assign { .. });
+        let message = match kind {
+            StatementKind::Select(s) => match &s.body {
+                QueryExpr::Select(spec)
+                    if spec.items.iter().filter(is_assign).count() == assigned =>
+                {
+                    match spec.into {
+                        None => return Ok(()),
+                        Some(_) => &messages::SELECT_INTO_ASSIGNS,
+                    }
+                }
+                QueryExpr::SetOp { .. } => &messages::ASSIGN_IN_UNION,
+                _ => &messages::SYNTAX_NEAR,
+            },
+            StatementKind::Insert(_) => &messages::INSERT_ASSIGNS,
+            _ => &messages::SYNTAX_NEAR,
+        };
+        Err(SqlError::new(message, &[&"="]).at_line(line as i32))
     }
 
     fn statement_kind(&mut self, first: bool) -> SqlResult<StatementKind> {
@@ -283,7 +310,7 @@ impl Parser<'_> {
                 .iter()
                 .any(|(l, _)| l.eq_ignore_ascii_case(name))
             {
-                let error = duramen_base::SqlError::new(&messages::LABEL_NOT_DECLARED, &[name]);
+                let error = SqlError::new(&messages::LABEL_NOT_DECLARED, &[name]);
                 return Err(error.at_line(*line as i32));
             }
         }
@@ -361,10 +388,18 @@ impl Parser<'_> {
         if *self.kind() == Tok::Variable {
             return self.variable().map(|v| Some(TranName::Variable(v)));
         }
-        match self.is_name_at(0) && !self.is_label() {
-            true => self.name().map(|n| Some(TranName::Name(n))),
-            false => Ok(None),
+        if !self.is_name_at(0) || self.is_label() {
+            return Ok(None);
         }
+        let line = self.line();
+        let name = self.name()?;
+        if name.chars().count() > TranName::MAX {
+            let shown: String = name.chars().take(TranName::MAX).collect();
+            let args: [&dyn std::fmt::Display; 3] = [&"identifier", &shown, &TranName::MAX];
+            let error = SqlError::new(&messages::NAME_TOO_LONG, &args);
+            return Err(error.with_state(2).at_line(line as i32));
+        }
+        Ok(Some(TranName::Name(name)))
     }
 
     fn begin_tran(&mut self, distributed: bool) -> SqlResult<StatementKind> {

@@ -28,6 +28,8 @@ enum Shape {
     Own,
     /// The same, whose value follows without `=`.
     OwnBare,
+    /// `ON` or `OFF`, with or without `=`.
+    OwnSwitch,
 }
 
 /// In order of their names.
@@ -71,7 +73,8 @@ const SETTINGS: &[(&str, Shape)] = &[
     ("FILESTREAM", Shape::Own),
     ("HADR", Shape::OwnBare),
     ("HONOR_BROKER_PRIORITY", Shape::Switch),
-    ("MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT", Shape::Own),
+    ("LEDGER", Shape::Own),
+    ("MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT", Shape::OwnSwitch),
     ("MIXED_PAGE_ALLOCATION", Shape::Switch),
     ("MULTI_USER", Shape::Bare),
     ("NESTED_TRIGGERS", Shape::Own),
@@ -133,6 +136,10 @@ impl Parser<'_> {
             line,
         };
         let words = match shape {
+            // `QUERY_STORE = ON (...)`
+            Shape::Own if self.is_op_at(1, '=') && self.is_op_at(3, '(') => {
+                return Err(self.not_supported(&format!("ALTER DATABASE SET {name} = ... (...)")));
+            }
             Shape::Own => return self.named_option(),
             Shape::OwnBare => {
                 let mut own = self.named_option()?;
@@ -140,6 +147,16 @@ impl Parser<'_> {
                     own.value = Some(self.option_value()?);
                 }
                 return Ok(own);
+            }
+            Shape::OwnSwitch => {
+                let mut own = self.named_option()?;
+                if own.value.is_none() {
+                    own.value = Some(self.option_value()?);
+                }
+                return match own.value.as_ref().and_then(OptionValue::as_on_off) {
+                    Some(_) => Ok(own),
+                    None => Err(self.unexpected()),
+                };
             }
             Shape::Bare => {
                 self.advance();

@@ -97,6 +97,9 @@ impl Parser<'_> {
                 let target = self.dotted_name(4, "object")?;
                 Ok(StatementKind::CreateSynonym { name, target })
             }
+            "EVENT" if self.is_word_at(1, "NOTIFICATION") => {
+                Err(self.not_supported("CREATE EVENT NOTIFICATION"))
+            }
             "EVENT" => {
                 self.expect_words(&["EVENT", "SESSION"])?;
                 self.create_event_session()
@@ -238,7 +241,10 @@ impl Parser<'_> {
         };
         self.advance();
         let if_exists = self.eat_words(&["IF", "EXISTS"]);
-        let names = self.list(Self::object_name)?;
+        let names = match kind {
+            DropKind::Statistics => self.list(|p| p.dotted_name(4, "object"))?,
+            _ => self.list(Self::object_name)?,
+        };
         Ok(StatementKind::Drop {
             kind,
             if_exists,
@@ -269,7 +275,7 @@ impl Parser<'_> {
     fn drop_index(&mut self) -> SqlResult<StatementKind> {
         let if_exists = self.eat_words(&["IF", "EXISTS"]);
         let indexes = self.list(|p| {
-            let mut name = p.object_name()?;
+            let mut name = p.dotted_name(4, "object")?;
             if p.eat_word("ON") {
                 let table = p.object_name()?;
                 p.options_of_one_alone("DROP INDEX")?;
@@ -420,6 +426,10 @@ impl Parser<'_> {
         };
         self.expect_word("ON")?;
         let table = self.object_name()?;
+        if self.is_any(&["RESUME", "PAUSE", "ABORT"]) {
+            let what = self.text(0).to_ascii_uppercase();
+            return Err(self.not_supported(&format!("ALTER INDEX ... {what}")));
+        }
         let action = match () {
             () if self.eat_word("REBUILD") => AlterIndexAction::Rebuild,
             () if self.eat_word("REORGANIZE") => AlterIndexAction::Reorganize,

@@ -34,7 +34,7 @@ impl Parser<'_> {
         if self.is_word("BULK") {
             return self.insert_bulk();
         }
-        let top = self.top()?;
+        let top = self.top_of_change()?;
         self.eat_word("INTO");
         let target = self.target()?;
         let mut columns = Vec::new();
@@ -123,7 +123,7 @@ impl Parser<'_> {
 
     pub(super) fn update(&mut self, ctes: Vec<Cte>) -> SqlResult<StatementKind> {
         self.expect_word("UPDATE")?;
-        let top = self.top()?;
+        let top = self.top_of_change()?;
         let target = self.target()?;
         self.expect_word("SET")?;
         let set = self.list(Self::set_clause)?;
@@ -217,7 +217,7 @@ impl Parser<'_> {
 
     pub(super) fn delete(&mut self, ctes: Vec<Cte>) -> SqlResult<StatementKind> {
         self.expect_word("DELETE")?;
-        let top = self.top()?;
+        let top = self.top_of_change()?;
         self.eat_word("FROM");
         let target = self.target()?;
         let output = self.output()?;
@@ -241,7 +241,7 @@ impl Parser<'_> {
 
     pub(super) fn merge(&mut self, ctes: Vec<Cte>) -> SqlResult<StatementKind> {
         self.expect_word("MERGE")?;
-        let top = self.top()?;
+        let top = self.top_of_change()?;
         self.eat_word("INTO");
         let mut target = self.target()?;
         let target_alias = self.table_alias()?;

@@ -425,6 +425,9 @@ impl Parser<'_> {
             name = ObjectName::single(base, line);
         }
         let mut args = Vec::new();
+        if self.is_op('(') && name.name().eq_ignore_ascii_case("xml") {
+            return Err(self.not_supported("xml with a schema collection"));
+        }
         if self.is_op('(') {
             args = self.parenthesized(|p| match p.eat_word("MAX") {
                 true => Ok(TypeArg::Max),

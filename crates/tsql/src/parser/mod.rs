@@ -3,8 +3,10 @@
 //! Invariants:
 //! 1. Every recursion goes through [`Parser::nested`], which bounds both how deep this code recurses and how high the
 //!    tree grows (error 191), whatever the text; the stack for it is there (`duramen_os::stack`).
+//!    [test: deep_nesting_is_error_191_on_a_small_stack]
 //! 2. Every loop consumes a token per round, so parsing is linear but for bounded lookahead.
-//! 3. The first error ends the batch: nothing of it runs.
+//!    [test: shuffled_tokens_and_random_bytes_are_harmless; test: long_flat_lists_are_fine]
+//! 3. The first error ends the batch: nothing of it runs. [test: every_prefix_and_suffix_ends_in_a_tree_or_an_error]
 
 mod admin;
 mod bulk;
@@ -28,6 +30,7 @@ mod session;
 mod table;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::memory::meter;
 use duramen_os::stack;
 
 use crate::MAX_HEIGHT;
@@ -124,6 +127,8 @@ pub(crate) struct Parser<'a> {
     /// What WITH XMLNAMESPACES has declared in the statement at hand, as a query's prolog.
     namespaces: String,
     variables: Vec<VariableUse>,
+    /// `SELECT @v = ...` items of the statement at hand, and the line of the last.
+    assigned: (usize, u32),
 }
 
 impl<'a> Parser<'a> {
@@ -141,6 +146,7 @@ impl<'a> Parser<'a> {
             servers: Vec::new(),
             namespaces: String::new(),
             variables: Vec::new(),
+            assigned: (0, 0),
         })
     }
 
@@ -149,6 +155,7 @@ impl<'a> Parser<'a> {
         if self.depth >= MAX_DEPTH || stack::is_spent() {
             return Err(self.too_deep());
         }
+        meter::check()?;
         self.depth += 1;
         let outside = std::mem::replace(&mut self.height, 0);
         let result = stack::deep(|| parse(self));

@@ -51,7 +51,7 @@ impl Parser<'_> {
                 p.advance();
                 p.expect_word("AS")?;
                 let who = match p.is_string_at(0) {
-                    true => p.string()?.value,
+                    true => format!("'{}'", p.string()?.value),
                     false => p.name()?.to_ascii_uppercase(),
                 };
                 return Ok(format!("EXECUTE AS {who}"));
@@ -254,6 +254,9 @@ impl Parser<'_> {
             true => p.name_or_word().map(|w| w.to_ascii_uppercase()),
             false => Err(p.unexpected()),
         })?;
+        if let Some(twice) = (1..events.len()).find(|i| events[..*i].contains(&events[*i])) {
+            return Err(self.raise(&messages::TRIGGER_ACTION_TWICE, &[&events[twice]]));
+        }
         self.eat_words(&["NOT", "FOR", "REPLICATION"]);
         self.expect_word("AS")?;
         let body = self.body_to_end()?;

@@ -237,6 +237,15 @@ impl Parser<'_> {
         Ok(spec)
     }
 
+    /// `TOP (expr) [PERCENT]` of a statement that changes rows: the parentheses must be there.
+    pub(super) fn top_of_change(&mut self) -> SqlResult<Option<Top>> {
+        if self.is_word("TOP") && !self.is_op_at(1, '(') {
+            self.advance();
+            return Err(self.unexpected());
+        }
+        self.top()
+    }
+
     /// `TOP n | TOP (expr) [PERCENT] [WITH TIES]`.
     pub(super) fn top(&mut self) -> SqlResult<Option<Top>> {
         let line = self.line();
@@ -311,6 +320,7 @@ impl Parser<'_> {
             let variable = self.variable_as(VariableRole::Assigned)?;
             let op = self.assign_op()?;
             let expr = self.expr()?;
+            self.assigned = (self.assigned.0 + 1, line);
             return Ok(SelectItem::Assign {
                 variable,
                 op,
@@ -472,12 +482,10 @@ impl Parser<'_> {
                 return Err(p.unexpected());
             }
             let name = words.join(" ");
-            if p.is_op('(')
-                && matches!(
-                    name.as_str(),
-                    "OPTIMIZE FOR" | "USE HINT" | "TABLE HINT" | "USE PLAN"
-                )
-            {
+            if name == "TABLE HINT" {
+                return Err(p.not_supported("OPTION (TABLE HINT (...))"));
+            }
+            if p.is_op('(') && matches!(name.as_str(), "OPTIMIZE FOR" | "USE HINT" | "USE PLAN") {
                 return p.hint_list(name);
             }
             p.eat_op('=');

@@ -196,6 +196,8 @@ impl Parser<'_> {
             }
         } else if self.is_any(&["GENERATED", "ENCRYPTED", "MASKED", "FILESTREAM", "HIDDEN"]) {
             return Err(self.not_supported(&self.text(0).to_ascii_uppercase()));
+        } else if self.is_word("COLUMN_SET") {
+            return Err(self.not_supported("COLUMN_SET FOR ALL_SPARSE_COLUMNS"));
         } else if self.is_word("INDEX") {
             return Err(self.not_supported("INDEX at a column"));
         } else {

@@ -263,7 +263,7 @@ fn check_pairs(world: &World, found: &BTreeSet<Told>, seed: u64) {
 }
 
 #[test]
-fn what_was_sent_is_true_after_a_power_loss() {
+pub(crate) fn what_was_sent_is_true_after_a_power_loss() {
     let mut sent_in_all = 0;
     for seed in seeds(1, 60) {
         sent_in_all += Simulation::new(seed).run(|sim| {

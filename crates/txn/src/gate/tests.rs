@@ -91,7 +91,7 @@ fn by_connection(list: &[(u64, u32)]) -> BTreeMap<u64, Vec<u32>> {
 }
 
 #[test]
-fn agrees_with_the_model() {
+pub(crate) fn agrees_with_the_model() {
     for seed in 0..300 {
         let mut dice = Rng::new(seed);
         let mut gate = PacketGate::new();

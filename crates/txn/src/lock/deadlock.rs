@@ -104,6 +104,10 @@ impl Frozen<'_> {
                         path.push(before);
                     }
                     path.reverse();
+                    debug_assert!(
+                        path.first() == Some(start) && path.len() <= came_from.len() + 1,
+                        "deadlock/1: a cycle does not lead back to where it begins"
+                    );
                     return Some(path);
                 }
                 if let std::collections::btree_map::Entry::Vacant(new) = came_from.entry(next.id())

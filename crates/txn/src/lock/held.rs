@@ -57,12 +57,16 @@ impl HeldLocks {
 
     /// Adds what is not held yet.
     pub fn insert(&mut self, key: Key, lock: HeldLock) {
-        debug_assert!(self.get(&key).is_none());
+        debug_assert!(
+            self.get(&key).is_none(),
+            "held/1: the first lock on a resource is entered twice"
+        );
         if self.many.is_empty() && self.few.len() < FEW {
             return self.few.push((key, lock));
         }
         self.many.extend(self.few.drain(..));
         self.many.insert(key, lock);
+        debug_assert!(self.few.is_empty(), "held/1: all are in one of the two");
     }
 
     pub fn remove(&mut self, key: &Key) -> Option<HeldLock> {

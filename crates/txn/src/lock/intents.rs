@@ -57,7 +57,11 @@ impl Intents {
 
     /// A strong lock, or the request for one, is gone.
     pub fn withdraw(&self, key: &Key) {
-        self.counter(key).fetch_sub(1, Ordering::SeqCst);
+        let before = self.counter(key).fetch_sub(1, Ordering::SeqCst);
+        debug_assert!(
+            before > 0,
+            "intents/3: a strong request is withdrawn that nobody has counted"
+        );
     }
 
     /// Every owner there is that has had private locks.
@@ -101,6 +105,12 @@ impl LockManager {
     /// Enters a private lock of `owner`, if it has one on the resource, into the table.
     pub(super) fn publish(&self, owner: &LockOwner, held: &mut Held, key: &Key) {
         if let Some(lock) = held.locks.get_mut(key).filter(|l| l.private) {
+            debug_assert!(
+                is_weak(&key.resource, lock.mode),
+                "intents/1: {:?} on {:?} is in no table",
+                lock.mode,
+                key.resource
+            );
             lock.private = false;
             let (mode, rowset) = (lock.mode, lock.entity.rowset);
             Table::enter(&mut self.partition(key), owner, key, mode, rowset);

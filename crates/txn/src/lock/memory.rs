@@ -6,7 +6,10 @@
 //! escalation": 24 percent is SQL Server's share of the memory that begins it. Its pool of locks may grow to 60 percent; ours,
 //! which the buffer pool does not make room for, to half of that (*assumed* to be enough for whoever cannot escalate).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use duramen_os::memory::{Broker, Clerk, Tally};
 
 use super::LockManager;
 use super::owner::Held;
@@ -24,7 +27,7 @@ const NEXT_TRY_PERCENT: usize = 125;
 
 /// What all owners have told.
 pub(super) struct LockMemory {
-    locks: AtomicU64,
+    held: Tally,
     escalate_at: AtomicU64,
     refuse_at: AtomicU64,
     /// So many are held that who holds many gets no more.
@@ -34,7 +37,7 @@ pub(super) struct LockMemory {
 impl Default for LockMemory {
     fn default() -> LockMemory {
         LockMemory {
-            locks: AtomicU64::new(0),
+            held: Tally::new(Clerk::Locks),
             escalate_at: AtomicU64::new(u64::MAX),
             refuse_at: AtomicU64::new(u64::MAX),
             full: AtomicBool::new(false),
@@ -44,10 +47,18 @@ impl Default for LockMemory {
 
 impl LockMemory {
     fn change(&self, from: usize, to: usize) {
-        let change = (to as u64).wrapping_sub(from as u64);
-        let locks = self.locks.fetch_add(change, Relaxed).wrapping_add(change);
-        self.full
-            .store(locks >= self.refuse_at.load(Relaxed), Relaxed);
+        match to.checked_sub(from) {
+            Some(more) => {
+                self.held.add(more as u64 * LOCK_BYTES);
+            }
+            None => self.held.sub((from - to) as u64 * LOCK_BYTES),
+        }
+        let full = self.locks() >= self.refuse_at.load(Relaxed);
+        self.full.store(full, Relaxed);
+    }
+
+    fn locks(&self) -> u64 {
+        self.held.bytes() / LOCK_BYTES
     }
 }
 
@@ -62,9 +73,15 @@ impl LockManager {
         self.memory.change(0, 0);
     }
 
+    /// Tells `broker` what locks take.
+    pub fn follow(&self, broker: &Arc<Broker>) {
+        self.memory.held.follow(broker);
+        self.set_memory_limit(broker.limit());
+    }
+
     /// Bytes that locks take, but for the few of each owner that are not told of.
     pub fn memory_bytes(&self) -> u64 {
-        self.memory.locks.load(Relaxed) * LOCK_BYTES
+        self.memory.held.bytes()
     }
 
     /// Who holds `held` many locks gets no more fine ones.
@@ -84,7 +101,7 @@ impl LockManager {
         let now = held.locks.len();
         self.memory.change(held.told, now);
         held.told = now;
-        let pressed = self.memory.locks.load(Relaxed) >= self.memory.escalate_at.load(Relaxed);
+        let pressed = self.memory.locks() >= self.memory.escalate_at.load(Relaxed);
         if !pressed || now < held.next_try {
             return false;
         }

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, ObjectId, SqlError};
 use duramen_observe::events::{LockEscalation, emit};
 use duramen_observe::{Counter, count};
@@ -102,6 +103,12 @@ impl LockManager {
             Some(HeldLock { mode, ..lock })
         });
         held.locks = locks;
+        debug_assert!(
+            held.locks.iter().all(|(key, lock)| {
+                lock.session == Some(lock.mode) || kept.is_some_and(|k| k.keeps(&key.resource))
+            }),
+            "release/1: a transaction ends and keeps locks"
+        );
         self.shrank(&mut held);
     }
 
@@ -161,6 +168,10 @@ impl LockManager {
             None
         });
         held.locks = locks;
+        debug_assert!(
+            kept.is_some() || held.locks.is_empty(),
+            "release/2: a session ends and keeps locks"
+        );
         self.shrank(&mut held);
     }
 
@@ -172,7 +183,7 @@ impl LockManager {
     /// Gives back locks that were first taken after `mark`. Conversions of older locks stay.
     pub fn release_to(&self, owner: &LockOwner, mark: LockMark) {
         self.release_some(&mut owner.0.held.lock(), owner, |_, lock| {
-            lock.sequence > mark.0 && lock.session.is_none()
+            (lock.sequence > mark.0 || planted::on(Bug::SavepointLetsGo)) && lock.session.is_none()
         });
     }
 
@@ -198,7 +209,7 @@ impl LockManager {
             mode,
             LockDuration::Normal,
         );
-        if granted.is_none() {
+        if granted.is_none() && !planted::on(Bug::EscalationLosesLocks) {
             return false;
         }
         let traded = self.release_some(&mut owner.0.held.lock(), owner, |resource, lock| {
@@ -221,9 +232,13 @@ impl LockManager {
         }
         held.changed(&key.resource, Some(lock.mode), None);
         if lock.mode.is_range() {
-            self.ranges.fetch_sub(1, Ordering::SeqCst);
+            let before = self.ranges.fetch_sub(1, Ordering::SeqCst);
+            debug_assert!(
+                before > 0,
+                "release/3: a range is given back that nobody has counted"
+            );
         }
-        if !lock.private {
+        if !lock.private && !planted::on(Bug::LocksStay) {
             self.partition(key).release(key, owner);
         }
         if lock.strong {

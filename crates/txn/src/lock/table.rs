@@ -1,10 +1,10 @@
 //! One partition of the lock table: resources, who holds them, who queues. A plain state machine.
 //!
 //! Invariants
-//! 1. The grants of a resource belong to different owners and are pairwise compatible.
-//! 2. A queued request is incompatible with the grant of another owner, or with a request queued before it.
-//! 3. Conversions stand before new requests; within each class the order is that of arrival.
-//! 4. A resource without grants and requests has no entry.
+//! 1. The grants of a resource belong to different owners and are pairwise compatible. [assert: table/1]
+//! 2. A queued request is incompatible with the grant of another owner, or with a request queued before it. [assert: table/2]
+//! 3. Conversions stand before new requests; within each class the order is that of arrival. [assert: table/3]
+//! 4. A resource without grants and requests has no entry. [assert: table/4]
 //!
 //! Several threads of an owner may ask at once: a grant is joined, never replaced.
 //!
@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{RowsetId, SqlError};
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::time::{self, Instant};
@@ -53,8 +54,10 @@ impl Waiter {
     }
 
     fn end(&self, state: WaitState) {
+        debug_assert!(state != WaitState::Waiting, "a wait ends in an outcome");
         let _ = self.ended.set(time::now());
-        *self.state.lock() = state;
+        let before = std::mem::replace(&mut *self.state.lock(), state);
+        debug_assert!(before == WaitState::Waiting, "a wait ends once: {before:?}");
         self.wake.notify_all();
     }
 }
@@ -121,8 +124,10 @@ impl Holders {
     }
 
     fn free_of_others(&self, owner: &LockOwner, mode: LockMode) -> bool {
-        self.grants()
-            .all(|g| g.owner == *owner || g.mode.compatible(mode))
+        planted::on(Bug::GrantsMeet)
+            || self
+                .grants()
+                .all(|g| g.owner == *owner || g.mode.compatible(mode))
     }
 
     /// Why a request in `mode` is never granted: a holder in its way whose locks stay for ever.
@@ -152,6 +157,52 @@ impl Holders {
     fn is_empty(&self) -> bool {
         self.first.is_none() && self.queue.is_empty()
     }
+
+    /// The invariants, of a resource with so few that looking at each pair costs little.
+    #[cfg(debug_assertions)]
+    fn assert_sound(&self) {
+        const FEW: usize = 8;
+        debug_assert!(
+            self.first.is_some() || self.more.is_empty(),
+            "table/1: the grant kept inline is used first"
+        );
+        if self.more.len() >= FEW || self.queue.len() >= FEW {
+            return;
+        }
+        for (at, grant) in self.grants().enumerate() {
+            for other in self.grants().skip(at + 1) {
+                debug_assert!(grant.owner != other.owner, "table/1: one owner, two grants");
+                debug_assert!(
+                    grant.mode.compatible(other.mode),
+                    "table/1: {:?} beside {:?}",
+                    grant.mode,
+                    other.mode
+                );
+            }
+        }
+        for (at, request) in self.queue.iter().enumerate() {
+            debug_assert!(
+                self.blockers(at).next().is_some(),
+                "table/2: {:?} waits for nobody",
+                request.mode
+            );
+            debug_assert!(
+                !request.conversion || self.queue.iter().take(at).all(|r| r.conversion),
+                "table/3: a conversion stands behind a new request"
+            );
+            let later = self.queue.iter().skip(at + 1);
+            debug_assert!(
+                later
+                    .filter(|r| r.conversion == request.conversion)
+                    .all(|r| r.since >= request.since),
+                "table/3: who came later stands before"
+            );
+        }
+    }
+
+    #[cfg(not(debug_assertions))]
+    #[inline(always)]
+    fn assert_sound(&self) {}
 
     /// Grants every queued request that nothing stands against, in order.
     fn grant_queued(&mut self) {
@@ -183,8 +234,12 @@ impl Holders {
             *request.owner.0.waiting.lock() = None;
             request.waiter.end(WaitState::Granted);
         }
+        self.assert_sound();
     }
 }
+
+/// Entries that a table keeps room for, however few there are.
+const KEPT: usize = 256;
 
 /// What a request asks for.
 pub(super) struct Ask<'a> {
@@ -205,7 +260,16 @@ pub(super) struct Table {
 impl Table {
     /// Enters what `owner` was granted without this table, and which stands against no grant here.
     pub fn enter(&mut self, owner: &LockOwner, key: &Key, mode: LockMode, rowset: RowsetId) {
-        self.map.entry(*key).or_default().push(Grant {
+        let holders = self.map.entry(*key).or_default();
+        debug_assert!(
+            holders.grants().all(|g| g.owner != *owner),
+            "table/1: what is entered has been granted here before"
+        );
+        debug_assert!(
+            holders.free_of_others(owner, mode),
+            "table/1: {mode:?} was granted without the table, against what is in it"
+        );
+        holders.push(Grant {
             owner: owner.clone(),
             mode,
             rowset,
@@ -242,6 +306,7 @@ impl Table {
                             rowset: ask.rowset,
                         }),
                     }
+                    holders.assert_sound();
                 }
                 free
             }
@@ -272,6 +337,10 @@ impl Table {
             },
         );
         let blocker = holders.blockers(at).next();
+        debug_assert!(
+            blocker.is_some(),
+            "table/2: nobody is in the way of what queues"
+        );
         (waiter, blocker)
     }
 
@@ -326,12 +395,28 @@ impl Table {
             return;
         };
         let holders = occupied.get_mut();
-        holders.remove(owner);
+        debug_assert!(!holders.is_empty(), "table/4: an entry for nobody");
+        let held = holders.remove(owner);
+        debug_assert!(held, "table/1: what is given back was granted here");
+        debug_assert!(
+            holders.grants().all(|g| g.owner != *owner),
+            "table/1: a second grant stays behind"
+        );
         if !holders.queue.is_empty() {
             holders.grant_queued();
         }
         if holders.is_empty() {
             occupied.remove();
+            self.shrink();
+        }
+    }
+
+    /// Gives back the room of many locks when few are left.
+    #[inline]
+    fn shrink(&mut self) {
+        let room = self.map.capacity();
+        if room > KEPT && self.map.len() < room / 16 {
+            self.map.shrink_to(KEPT / 2);
         }
     }
 
@@ -339,6 +424,11 @@ impl Table {
     pub fn demote(&mut self, key: &Key, owner: &LockOwner, mode: LockMode) {
         if let Some(holders) = self.map.get_mut(key) {
             if let Some(grant) = holders.grant_of(owner) {
+                debug_assert!(
+                    grant.mode.join(mode) == grant.mode,
+                    "a grant is lowered to what it has in it: {:?} to {mode:?}",
+                    grant.mode
+                );
                 grant.mode = mode;
             }
             self.settle(key);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use duramen_base::{DbId, ObjectId, PageId, RowsetId, SessionId};
@@ -129,7 +129,7 @@ fn session_locks_outlive_transactions() {
 }
 
 #[test]
-fn a_savepoint_keeps_older_locks() {
+pub(crate) fn a_savepoint_keeps_older_locks() {
     let m = LockManager::new();
     let a = m.owner(SessionId(51));
     now(&m, &a, &row(1), U).expect("free");
@@ -213,7 +213,7 @@ fn who_cannot_escalate_gets_no_more_locks_and_others_do() {
 }
 
 #[test]
-fn escalation_counts_by_statement_and_trades_rows_for_the_table() {
+pub(crate) fn escalation_counts_by_statement_and_trades_rows_for_the_table() {
     let m = LockManager::new();
     let (a, b) = (m.owner(SessionId(51)), m.owner(SessionId(52)));
     now(&m, &a, &table(), IX).expect("free");
@@ -255,7 +255,7 @@ fn escalation_counts_by_statement_and_trades_rows_for_the_table() {
 }
 
 #[test]
-fn agrees_with_the_model() {
+pub(crate) fn agrees_with_the_model() {
     for seed in 0..60 {
         let mut dice = Rng::new(seed);
         let m = LockManager::new();
@@ -388,6 +388,25 @@ fn a_timeout_lets_those_behind_through() {
             sim.elapsed() >= Duration::from_millis(300) && sim.elapsed() < Duration::from_secs(2)
         );
         assert_eq!(writer.join().expect("no panic"), Err(LockError::Timeout));
+    });
+}
+
+#[test]
+fn who_is_woken_looks_at_its_attention_at_once() {
+    Simulation::new(8).run(|sim| {
+        let m = Arc::new(LockManager::new());
+        let (a, b) = (m.owner(SessionId(51)), m.owner(SessionId(52)));
+        let flag = Arc::new(AtomicBool::new(false));
+        b.set_attention(Arc::clone(&flag));
+        now(&m, &a, &row(1), X).expect("free");
+        let (m2, b2) = (Arc::clone(&m), b.clone());
+        let waiter = thread::spawn("waiter", move || m2.lock(&b2, &row(1), S, Normal, None));
+        until_waiting(&b);
+        let said = sim.elapsed();
+        flag.store(true, Ordering::SeqCst);
+        m.wake(&b);
+        assert_eq!(waiter.join().expect("no panic"), Err(LockError::Cancelled));
+        assert!(sim.elapsed() - said < Duration::from_millis(5));
     });
 }
 

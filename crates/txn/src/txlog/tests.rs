@@ -32,7 +32,7 @@ fn world(ids: &[u16]) -> World {
 }
 
 impl World {
-    fn begin(&self, kind: TxnKind, name: &str) -> Transaction {
+    fn begin(&self, kind: TxnKind, name: &'static str) -> Transaction {
         let owner = self.locks.owner(SessionId(51));
         Transaction::new(&owner, kind, name, IsolationLevel::ReadCommitted)
     }
@@ -63,7 +63,9 @@ fn reading_leaves_no_trace() {
 #[test]
 fn begin_comes_with_the_first_change_and_the_chain_holds() {
     let w = world(&[5]);
-    let tx = w.begin(TxnKind::Autocommit, "INSERT").with_sid(&[1; 28]);
+    let owner = w.locks.owner(SessionId(51));
+    let (kind, level) = (TxnKind::Autocommit, IsolationLevel::ReadCommitted);
+    let tx = Transaction::of(&owner, kind, "INSERT", level, Some(&Arc::from([1; 28])));
     let first = w.dbs[0].append(&tx, &mut row(), 100).expect("append");
     let second = w.dbs[0].append(&tx, &mut row(), 100).expect("append");
     assert_eq!((first.block, second.block), (2, 3));

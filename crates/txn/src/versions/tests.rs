@@ -22,7 +22,7 @@ struct Session {
 }
 
 #[test]
-fn agrees_with_the_model() {
+pub(crate) fn agrees_with_the_model() {
     for seed in 0..80 {
         let mut dice = Rng::new(seed);
         let store = VersionStore::new();
@@ -208,7 +208,7 @@ fn commits_clean_up_after_themselves() {
 #[test]
 fn beyond_the_limit_images_are_lost_and_readers_hear_of_it() {
     let store = VersionStore::new();
-    store.set_limit(200);
+    store.set_limit(450);
     let reader = store.snapshot();
     let writer = store.writer();
     store.push(DB, ROWS, b"a", &writer, image(&[1; 100]));
@@ -219,6 +219,44 @@ fn beyond_the_limit_images_are_lost_and_readers_hear_of_it() {
     assert_eq!(seen(b"b", &reader), Visible::Lost);
     assert_eq!(seen(b"b", &store.snapshot()), Visible::Current);
     assert_eq!(store.stats().lost, 1);
+}
+
+/// However many rows a transaction inserts, what is kept of them is bounded: then nobody is told of rows of that table whose
+/// snapshot does not see the writer's work, and nobody's update is lost.
+#[test]
+fn beyond_that_not_even_keys_are_kept() {
+    let store = VersionStore::new();
+    store.set_limit(40_000);
+    let broker = duramen_os::memory::Broker::new(1 << 30);
+    store.follow(&broker);
+    let reader = store.snapshot();
+    let writer = store.writer();
+    for n in 0..10_000u32 {
+        store.push(DB, ROWS, &n.to_le_bytes(), &writer, None);
+        assert!(!store.wants(DB, ROWS, &n.to_le_bytes(), &writer));
+    }
+    assert!(store.stats().bytes < 51_000, "{:?}", store.stats());
+    let key = 9_999u32.to_le_bytes();
+    let seen = |at: &Snapshot, own| store.visible(DB, ROWS, &key, at, own);
+    assert_eq!(seen(&reader, None), Visible::Lost);
+    assert_eq!(seen(&reader, Some(&writer)), Visible::Current);
+    assert!(store.conflicts(DB, ROWS, &key, &reader, None));
+    assert!(!store.conflicts(DB, ROWS, &key, &reader, Some(&writer)));
+    assert!(store.has_versions(DB, ROWS, &key));
+    // Another table is not concerned.
+    let other = RowsetId(ROWS.0 + 1);
+    assert_eq!(
+        store.visible(DB, other, &key, &reader, None),
+        Visible::Current
+    );
+    writer.commit();
+    assert_eq!(seen(&reader, None), Visible::Lost);
+    assert_eq!(seen(&store.snapshot(), None), Visible::Current);
+    drop(reader);
+    store.clean(usize::MAX);
+    assert_eq!(store.stats().entries, 0);
+    assert!(!store.has_versions(DB, ROWS, &key));
+    assert_eq!(broker.held(), 0);
 }
 
 #[test]

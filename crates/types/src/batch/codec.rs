@@ -2,7 +2,7 @@
 //! the form is whatever is quick, and may change.
 
 use super::{BytesKind, Column, Data, IntKind, Runs};
-use crate::{CollationId, DateTimeOffset, Decimal, SqlType, TypeId, Value};
+use crate::{CollationId, DateTimeOffset, Decimal, Spooled, SqlType, TypeId, Value};
 
 /// Bytes that are not what was written: the file was changed under us.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,8 +25,8 @@ fn put_len(n: usize, out: &mut Vec<u8>) {
 }
 
 impl Column {
-    /// Appends the column's bytes.
-    pub fn write(&self, out: &mut Vec<u8>) {
+    /// Appends the column's bytes. Of spooled values those are elsewhere: they join `spooled`.
+    pub fn write(&self, out: &mut Vec<u8>, spooled: &mut Vec<Spooled>) {
         match &self.data {
             Data::Absent => out.push(tag::ABSENT),
             Data::Ints(kind, _) => out.push(tag::INTS + *kind as u8),
@@ -63,12 +63,12 @@ impl Column {
                     .iter()
                     .for_each(|u| out.extend_from_slice(&u.to_le_bytes()));
             }
-            Data::Values(v) => v.iter().for_each(|v| put_value(v, out)),
+            Data::Values(v) => v.iter().for_each(|v| put_value(v, out, spooled)),
         }
     }
 
-    /// Reads a column from the front of `bytes`, which moves on.
-    pub fn read(bytes: &mut &[u8]) -> Result<Column, Damaged> {
+    /// Reads a column from the front of `bytes`, which moves on. `spooled` is what writing has made of it.
+    pub fn read(bytes: &mut &[u8], spooled: &[Spooled]) -> Result<Column, Damaged> {
         let form = take_u8(bytes)?;
         let facets = match form {
             tag::DECIMALS => Some((take_u8(bytes)?, take_u8(bytes)?)),
@@ -104,7 +104,7 @@ impl Column {
             (tag::VALUES, _) => {
                 let mut values = Vec::new();
                 for _ in 0..n {
-                    values.push(take_value(bytes)?);
+                    values.push(take_value(bytes, spooled)?);
                 }
                 Data::Values(values)
             }
@@ -165,7 +165,7 @@ fn put_run(kind: u8, b: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b);
 }
 
-fn put_value(value: &Value, out: &mut Vec<u8>) {
+fn put_value(value: &Value, out: &mut Vec<u8>, spooled: &mut Vec<Spooled>) {
     let number = IntKind::of_value(value);
     if let Some((kind, n)) = number {
         out.push(tag::INTS + kind as u8);
@@ -205,13 +205,18 @@ fn put_value(value: &Value, out: &mut Vec<u8>) {
             out.extend_from_slice(&[9, ty.id.xtype(), ty.precision, ty.scale]);
             out.extend_from_slice(&ty.length.to_le_bytes());
             out.extend_from_slice(&ty.collation.0.to_le_bytes());
-            put_value(&v.1, out);
+            put_value(&v.1, out, spooled);
+        }
+        Value::Spooled(s) => {
+            out.push(10);
+            put_len(spooled.len(), out);
+            spooled.push(s.clone());
         }
         _ => out.push(0),
     }
 }
 
-fn take_value(bytes: &mut &[u8]) -> Result<Value, Damaged> {
+fn take_value(bytes: &mut &[u8], spooled: &[Spooled]) -> Result<Value, Damaged> {
     let form = take_u8(bytes)?;
     Ok(match form {
         0 => Value::Null,
@@ -246,8 +251,9 @@ fn take_value(bytes: &mut &[u8]) -> Result<Value, Damaged> {
                 length: u16::from_le_bytes(fixed(bytes)?),
                 collation: CollationId(u32::from_le_bytes(fixed(bytes)?)),
             };
-            Value::Variant(Box::new((ty, take_value(bytes)?)))
+            Value::Variant(Box::new((ty, take_value(bytes, spooled)?)))
         }
+        10 => Value::Spooled(spooled.get(take_len(bytes)?).ok_or(Damaged)?.clone()),
         form => {
             let kind = IntKind::ALL.get(usize::from(form.wrapping_sub(tag::INTS)));
             let n = i64::from_le_bytes(fixed(bytes)?);

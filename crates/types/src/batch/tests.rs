@@ -106,18 +106,18 @@ fn what_goes_in_comes_out() {
         assert_eq!(cells(&first), all, "seed {seed}");
 
         let mut bytes = Vec::new();
-        first.write(&mut bytes);
+        first.write(&mut bytes, &mut Vec::new());
         bytes.push(7);
         let mut rest = &bytes[..];
         assert_eq!(
-            super::Column::read(&mut rest).as_ref(),
+            super::Column::read(&mut rest, &[]).as_ref(),
             Ok(&first),
             "seed {seed}"
         );
         assert_eq!(rest, [7]);
         for n in 0..bytes.len() - 1 {
             assert!(
-                super::Column::read(&mut &bytes[..n]).is_err(),
+                super::Column::read(&mut &bytes[..n], &[]).is_err(),
                 "seed {seed}"
             );
         }

@@ -132,3 +132,27 @@ fn tds_bytes_of_the_default() {
     assert_eq!(CI.tds_bytes(), [0x09, 0x04, 0xd0, 0x00, 0x34]);
     assert_eq!(CollationId::from_tds_bytes(CI.tds_bytes()), CI);
 }
+
+/// A long value hashes in pieces as it does whole, blanks at the ends of pieces included.
+#[test]
+fn long_values_hash_alike() {
+    let hash = |v: &Value, long: bool, coll| {
+        let (mut h, mut asked) = (Fnv(0), 0);
+        match long {
+            true => hash_long(v, coll, &mut h, &mut || {
+                asked += 1;
+                Ok(())
+            })
+            .unwrap(),
+            false => hash_key(v, coll, &mut h),
+        }
+        (h.finish(), asked)
+    };
+    let text = "a b  \u{df}\u{e6}- '".repeat(30_000) + "  ";
+    for v in [Value::varchar(&text), Value::nvarchar(&text)] {
+        let (whole, _) = hash(&v, false, CI);
+        let (pieces, asked) = hash(&v, true, CI);
+        assert_eq!(whole, pieces);
+        assert!(asked > 3, "{asked}");
+    }
+}

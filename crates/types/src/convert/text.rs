@@ -29,6 +29,10 @@ pub(super) fn to_text(
             guid_text(g)
         }
         Value::Binary(b) => return bytes::hex_text(b, style.unwrap_or(0), capacity),
+        // Before level 120 dates were told in English to everybody.
+        Value::Date(_) if ctx.level < 120 => {
+            return format_temporal(v, from, style, to, Language::US_ENGLISH);
+        }
         Value::Date(_)
         | Value::Time(_)
         | Value::DateTime(_)
@@ -178,7 +182,7 @@ pub fn to_display(v: &Value, ty: &SqlType) -> String {
         Value::SmallMoney(m) => format_money(*m as i64, 0),
         Value::VarChar(b) if ty.collation.is_utf8() => String::from_utf8_lossy(b).into_owned(),
         Value::VarChar(b) => cp1252::decode(b),
-        Value::NVarChar(u) => String::from_utf16_lossy(u),
+        Value::NVarChar(u) => duramen_base::utf16::text(u),
         Value::Binary(b) => {
             let mut out = String::from("0x");
             bytes::push_hex(b, &mut out);
@@ -186,6 +190,11 @@ pub fn to_display(v: &Value, ty: &SqlType) -> String {
         }
         Value::Guid(g) => guid_text(g),
         Value::Variant(inner) => to_display(&inner.1, &inner.0),
+        // Of what cannot be read there is no text.
+        Value::Spooled(s) => match s.value(0, s.len(), ty) {
+            Ok(v) => to_display(&v, ty),
+            Err(_) => String::new(),
+        },
         Value::Date(_)
         | Value::Time(_)
         | Value::DateTime(_)

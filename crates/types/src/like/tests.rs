@@ -77,6 +77,44 @@ fn long_patterns_stay_linear_enough() {
 }
 
 #[test]
+fn a_long_value_is_not_searched_again_from_each_place() {
+    let v = Value::varchar(&"a".repeat(300_000));
+    let p = LikePattern::compile(&Value::varchar("%a%a%b%"), None, false, CI);
+    assert_eq!(p.position(&v), 0);
+}
+
+/// The first place from which the rest of the value matches what follows the leading `%`.
+#[test]
+fn a_position_is_the_first_that_matches() {
+    let mut state = 1u32;
+    let mut draw = |of: &[&str]| {
+        state = state.wrapping_mul(1_103_515_245).wrapping_add(12345);
+        of[(state >> 16) as usize % of.len()].to_owned()
+    };
+    for _ in 0..20_000 {
+        let lengths = ["1", "2", "3", "4", "5", "6"];
+        let many = |n: String| 0..n.parse::<usize>().unwrap();
+        let v: String = many(draw(&lengths))
+            .map(|_| draw(&["a", "b", " "]))
+            .collect();
+        let p: String = many(draw(&lengths))
+            .map(|_| draw(&["a", "b", "%", "_", " "]))
+            .collect();
+        let position = |p: &str, v: &str| {
+            LikePattern::compile(&Value::varchar(p), None, false, CI).position(&Value::varchar(v))
+        };
+        let rest = p.trim_start_matches('%');
+        let first = (0..=v.len()).find(|at| rest.is_empty() || like(&v[*at..], rest, None).0);
+        let expected = first.map_or(0, |at| at + 1);
+        assert_eq!(
+            position(&format!("%{rest}"), &v),
+            expected,
+            "{v:?} {rest:?}"
+        );
+    }
+}
+
+#[test]
 fn binary_collations_are_exact() {
     let p = LikePattern::compile(
         &Value::varchar("[a-z]%"),

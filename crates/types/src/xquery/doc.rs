@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use duramen_base::given_up;
+
 /// A position in the arena: smaller comes earlier in the document.
 pub type NodeId = u32;
 
@@ -184,7 +186,9 @@ impl Reader<'_> {
 
     fn read(&mut self) -> Option<()> {
         let mut parent = ROOT;
+        let mut steps = 0..;
         while !self.rest.is_empty() {
+            given_up::after_step(steps.next()?).ok()?;
             let kind = if self.rest.starts_with("<!--") {
                 self.take(4)?;
                 Kind::Comment(self.until("-->")?)
@@ -225,7 +229,7 @@ impl Reader<'_> {
 }
 
 impl Doc {
-    /// `None` for a text that is not well-formed.
+    /// `None` for a text that is not well-formed, or that nobody wants any more.
     pub fn parse(text: &str) -> Option<Doc> {
         let mut reader = Reader {
             rest: text,

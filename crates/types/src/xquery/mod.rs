@@ -19,10 +19,10 @@ mod eval;
 mod parse;
 mod tree;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, given_up, messages};
 
 pub use self::eval::{Item, shown};
 pub use self::parse::parse;
@@ -36,6 +36,8 @@ const MARK: u16 = 0xffff;
 const WHOLE_LIMIT: usize = 8 << 10;
 /// Documents that a thread remembers: the methods of a row ask for the same one.
 const REMEMBERED: usize = 4;
+/// The tree of a longer text is a large one: remembered until [`forget_large`].
+const LARGE: usize = 1 << 14;
 
 /// A document and how much of it is there.
 #[derive(Debug)]
@@ -70,6 +72,14 @@ type Remembered = Vec<(Vec<u16>, Arc<Tree>)>;
 
 thread_local! {
     static TREES: RefCell<Remembered> = const { RefCell::new(Vec::new()) };
+    static HAS_LARGE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// At the end of a request: the large values that its thread has looked at are remembered no longer.
+pub fn forget_large() {
+    if HAS_LARGE.replace(false) {
+        TREES.with(|t| t.borrow_mut().retain(|(text, _)| text.len() <= LARGE));
+    }
 }
 
 fn broken() -> SqlError {
@@ -91,7 +101,11 @@ fn tree(text: &[u16], only: Option<usize>) -> SqlResult<Arc<Tree>> {
     if let Some(known) = known {
         return Ok(known);
     }
-    let doc = Doc::parse(&String::from_utf16_lossy(text)).ok_or_else(broken)?;
+    let doc = Doc::parse(&String::from_utf16_lossy(text));
+    let doc = doc.ok_or_else(|| match given_up::is_given_up() {
+        true => SqlError::given_up(),
+        false => broken(),
+    })?;
     let only = match only {
         Some(depth) => {
             let mut at = ROOT;
@@ -105,6 +119,9 @@ fn tree(text: &[u16], only: Option<usize>) -> SqlResult<Arc<Tree>> {
     let made = Arc::new(Tree { doc, only });
     TREES.with(|t| {
         let mut trees = t.borrow_mut();
+        if text.len() > LARGE {
+            HAS_LARGE.set(true);
+        }
         if trees.len() >= REMEMBERED {
             trees.remove(0);
         }
@@ -226,7 +243,8 @@ impl Xml {
             Some(_) => None,
         };
         let mut rows = Vec::new();
-        for item in self.items(query, given)? {
+        for (step, item) in self.items(query, given)?.into_iter().enumerate() {
+            given_up::after_step(step)?;
             let Item::Node(id) = item else {
                 let what = "XQuery: nodes() of values";
                 return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));

@@ -225,3 +225,43 @@ fn values_come_from_outside() {
     assert!(exist(Some(Item::Text("5".to_owned()))));
     assert!(!exist(None));
 }
+
+#[test]
+fn a_large_value_is_remembered_until_the_end_of_the_request() {
+    let text = |n: usize| -> Vec<u16> {
+        let text = format!("<a>{}</a>", "<b/>".repeat(n));
+        text.encode_utf16().collect()
+    };
+    let kept = || TREES.with(|t| t.borrow().iter().map(|(text, _)| text.len()).max());
+    Xml::open(&text(1)).expect("it is one");
+    for n in [10_000, 20_000] {
+        Xml::open(&text(n)).expect("it is one");
+    }
+    assert_eq!(kept(), Some(text(20_000).len()));
+    forget_large();
+    assert_eq!(kept(), Some(text(1).len()));
+}
+
+/// A large value is read, and its nodes are told, as long as somebody wants them.
+#[test]
+fn a_large_value_can_be_given_up() {
+    let text = format!("<a>{}</a>", "<b>x</b>".repeat(2000));
+    let kept = crate::xml::normalized(&text, false).unwrap();
+    let units: Vec<u16> = kept.encode_utf16().collect();
+    let nodes = parse("nodes", "/a/b").unwrap();
+    let read = Xml::open(&units).unwrap();
+    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let _listening = given_up::listen_to(flag.clone());
+    let other: Vec<u16> = text.replace('x', "y").encode_utf16().collect();
+    let errors = [
+        crate::xml::normalized(&text, false).unwrap_err(),
+        Xml::open(&other).err().unwrap(),
+        read.nodes(&nodes, &[]).unwrap_err(),
+    ];
+    assert!(
+        errors.iter().all(|e| *e == SqlError::given_up()),
+        "{errors:?}"
+    );
+    flag.store(false, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(read.nodes(&nodes, &[]).unwrap().len(), 2000);
+}

@@ -3,6 +3,8 @@
 //! Room is kept for what the log is filled with in a quarter of a second ([`Demand`]), and at least half a VLF: with
 //! growths of 1 MB a load that logs 500 MB/s would else use one up while the next is being written. While that much is
 //! missing, a growth is of as many increments as are ready, so that it is there in time however small the log began.
+//! Several increments together, and what is to be ready, are at most an eighth of what the volume still has: a log that had
+//! been filled fast once took the last 100 MB of a disk that others had just made room on.
 //!
 //! While the log is written in large portions (a load, an index build), a growth is allocated and not written first: the
 //! disk then writes each byte once. A load that grew its log by 64 MB took 1.4 times as long with the writing, 1.05 times
@@ -29,6 +31,8 @@ const LOOK: Duration = Duration::from_millis(2);
 /// Room for so much of the log's recent rate is kept ready, up to so many bytes.
 const LEAD_PER_SECOND: u64 = 4;
 const MOST_READY: u64 = 128 << 20;
+/// A part of the room that the volume has, beyond what is kept back there.
+const PART_OF_VOLUME: u64 = 8;
 /// The rate is taken whenever so much has been logged.
 const DEMAND_BYTES: u64 = 1 << 20;
 
@@ -45,6 +49,8 @@ pub(super) struct Demand {
     rate: u64,
     /// Bytes of a write, smoothed.
     write: u64,
+    /// Bytes that the volume had to give at the last look.
+    volume: u64,
 }
 
 impl Demand {
@@ -77,7 +83,9 @@ impl Demand {
 
     /// Bytes that should be ready for it.
     fn ready(&self) -> u64 {
-        (self.rate / LEAD_PER_SECOND).min(MOST_READY)
+        (self.rate / LEAD_PER_SECOND)
+            .min(MOST_READY)
+            .min(self.volume / PART_OF_VOLUME)
     }
 }
 
@@ -155,6 +163,12 @@ impl Log {
 }
 
 impl State {
+    /// What growths may take of the volume is looked up when the log is opened, and before each.
+    pub fn look_at_volume(&mut self) {
+        let growing = (0..self.files.len()).find(|i| self.can_grow(*i));
+        self.demand.volume = growing.map_or(0, |i| self.files[i].file.room().unwrap_or(0));
+    }
+
     /// Bytes that should be ready before anybody needs them.
     fn target(&self) -> u64 {
         self.demand
@@ -175,11 +189,13 @@ impl State {
     /// How many increments the next growth is of: twice as many whenever somebody had to wait, and what is ready while
     /// the log is filled faster than that would last.
     pub(super) fn increments(&self, increment: u64) -> u64 {
+        let increment = increment.max(1);
         let hurried = match self.has_room(self.demand.ready(), 0) {
             true => 1,
-            false => self.unreserved() / increment.max(1),
+            false => self.unreserved() / increment,
         };
-        self.ahead.max(hurried)
+        let most = self.demand.volume / PART_OF_VOLUME / increment;
+        self.ahead.max(hurried).min(most).max(1)
     }
 
     /// Somebody has waited for `file` to grow.

@@ -454,6 +454,10 @@ fn planted_bugs_are_found() {
         let started = time::now();
         let seed = found_after(bug, count(2000));
         println!("{bug:?}: seed {seed:?}, {:?}", started.elapsed());
+        if let Some(seed) = seed {
+            let took = started.elapsed().as_millis();
+            println!("planted\t{bug:?}\twal: crash test, seed {seed}\t{took}");
+        }
         assert!(seed.is_some(), "{bug:?} is not found");
     }
 }

@@ -139,10 +139,13 @@ fn planted_blindness_is_found() {
     let lost = [STAMP; block::UNIT];
     assert_eq!(damaged(&disk, &world, middle, &lost), None);
     let mut blind = |bug: Bug, find: &dyn Fn(&World) -> Option<String>| {
+        let began = duramen_os::time::now();
         world.planted = Planted { bug: Some(bug) };
         assert!(find(&world).is_some(), "{bug:?} is not found");
         world.planted = Planted::default();
         assert_eq!(find(&world), None, "{bug:?}");
+        let took = began.elapsed().as_millis();
+        println!("planted\t{bug:?}\twal: planted_blindness_is_found\t{took}");
     };
     blind(Bug::LooksNotBehind, &|w| damaged(&disk, w, middle, &lost));
     blind(Bug::RotIsTorn, &|w| silent(&disk, w, last + 80, 3));

@@ -102,6 +102,18 @@ impl State {
             taken.push(next.clone());
             self.queue.pop_front();
         }
+        debug_assert!(
+            taken.is_sorted_by(|a, b| (a.vlf, a.number) < (b.vlf, b.number)),
+            "log/1: blocks leave the queue in log order"
+        );
+        debug_assert!(
+            taken.is_empty() || !self.header_in_flight,
+            "log/2: blocks are written while their VLF's header is on its way"
+        );
+        debug_assert!(
+            self.queue_bytes >= bytes,
+            "log/1: the queue is smaller than its blocks"
+        );
         self.queue_bytes -= bytes;
         taken
     }
@@ -195,7 +207,13 @@ impl Log {
     /// Makes a batch ready, writes it, and moves the durable prefix. The caller waits for `own`, or for nothing (`MAX`);
     /// true when that is durable now.
     pub(super) fn write_batch(&self, mut s: MutexGuard<'_, State>, batch: Batch, own: Lsn) -> bool {
+        debug_assert!(s.poisoned.is_none(), "log/5: a poisoned log writes");
+        debug_assert!(!s.sealing, "log/4: two threads seal");
         let id = s.next_flight;
+        debug_assert!(
+            s.flights.back().is_none_or(|f| f.id < id),
+            "log/1: flights stand in the order in which they began"
+        );
         s.next_flight += 1;
         s.writing += 1;
         let log_block_id = match &batch {
@@ -293,10 +311,24 @@ impl Log {
             done: false,
         });
         s.flight_bytes += bytes as u64;
+        debug_assert!(
+            s.flight_bytes <= WINDOW + HEADER_BYTES,
+            "log/3: {} bytes are in flight",
+            s.flight_bytes
+        );
+        debug_assert!(
+            last.is_null() || last > s.durable,
+            "log/2: what is durable is written again"
+        );
+        debug_assert!(
+            blocks.iter().all(|b| b.end() > s.durable_end),
+            "log/2: a block is written before the end of what is durable"
+        );
         if self.planted.on(Bug::AckBeforeDurable) {
             s.durable = s.durable.max(last);
         }
         let mut chain = s.chain;
+        let own_chain = chain;
         let own = OwnFields {
             epoch: s.epoch,
             previous_crc: 0,
@@ -330,6 +362,11 @@ impl Log {
             Some(guard) => guard,
             None => {
                 let mut guard = self.lock();
+                debug_assert!(guard.sealing, "log/4: another has sealed meanwhile");
+                debug_assert!(
+                    guard.chain == own_chain,
+                    "log/4: the chain has moved meanwhile"
+                );
                 guard.sealing = false;
                 guard
             }
@@ -350,12 +387,17 @@ impl Log {
     /// business with the mutex any more, which those it wakes want.
     fn complete(&self, id: u64, took: Duration, own: Lsn, result: Result<(), IoError>) -> bool {
         let mut s = self.lock();
+        debug_assert!(s.writing > 0, "log/1: a write ends that nobody began");
         s.writing -= 1;
         let before = s.durable;
         let was_sound = s.poisoned.is_none();
         match result {
             Ok(()) => {
                 if let Some(flight) = s.flights.iter_mut().find(|f| f.id == id) {
+                    debug_assert!(
+                        !flight.done || self.planted.on(Bug::HeaderNotAwaited),
+                        "log/2: a write ends twice"
+                    );
                     flight.done = true;
                     if flight.end.is_none() {
                         s.header_in_flight = false;
@@ -366,6 +408,15 @@ impl Log {
             Err(cause) => self.poison(&mut s, cause),
         }
         s.trim_cache();
+        debug_assert!(
+            was_sound || s.durable == before,
+            "log/5: the durable LSN of a poisoned log moves"
+        );
+        debug_assert!(s.durable >= before, "log/1: the durable LSN moves back");
+        debug_assert!(
+            s.durable <= s.last(),
+            "log/1: more is durable than has been appended"
+        );
         let moved = (s.durable > before).then_some(s.durable);
         let poisoned = was_sound && s.poisoned.is_some();
         let bells = s.served_sleepers();
@@ -415,9 +466,18 @@ impl Log {
             let Some(flight) = s.flights.pop_front() else {
                 break;
             };
+            debug_assert!(
+                s.flight_bytes >= flight.bytes,
+                "log/3: less is in flight than lands"
+            );
             s.flight_bytes -= flight.bytes;
+            debug_assert!(
+                flight.last.is_null() || flight.last > s.durable || self.planted.is_any(),
+                "log/1: the durable LSN moves over a flight that is behind it"
+            );
             s.durable = s.durable.max(flight.last);
             if let Some(end) = flight.end {
+                debug_assert!(end > s.durable_end, "log/1: the durable end moves back");
                 s.durable_end = end;
                 s.demand.note_write(flight.bytes);
             }

@@ -26,10 +26,12 @@ use super::Log;
 use super::open::{go_on, make_file, write_vlfs};
 use super::state::{State, Vlf};
 use crate::config::{LogError, LogFileSpec, LogGrowth};
-use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, LogProfile, VlfHeader, split_growth};
+use crate::vlf::{
+    FORMAT_VERSION, HEADER_BYTES, LogProfile, VlfHeader, split_growth, split_last_growth,
+};
 
-/// No growth is smaller.
-const MIN_GROWTH: u64 = 256 << 10;
+/// No growth is smaller; bytes.
+pub const MIN_GROWTH: u64 = 256 << 10;
 /// Most increments of one growth in the native profile, up to 64 MB together.
 const MOST_AHEAD: u64 = 64;
 /// Up to this the 2022 profile does not stamp an automatic growth.
@@ -70,6 +72,7 @@ impl Log {
             return Ok(s);
         }
         s.note_shortage();
+        s.look_at_volume();
         let Some(plan) = s.plan_growth() else {
             s.note_no_growth();
             return Err(LogError::Full {
@@ -105,6 +108,7 @@ impl Log {
         let mut s = self.lock();
         loop {
             s.note_shortage();
+            s.look_at_volume();
             if s.growing || s.check().is_err() || !s.runs_short() {
                 s.prepare = false;
                 return;
@@ -123,7 +127,8 @@ impl Log {
         }
     }
 
-    /// Grows a file to `new_bytes` (ALTER DATABASE ... MODIFY FILE). Not less than 256 KB more than it has.
+    /// Grows a file to `new_bytes` (ALTER DATABASE ... MODIFY FILE), or by [`MIN_GROWTH`] where that is more. One that has
+    /// come there by itself stays.
     pub fn grow_file(&self, file_id: FileId, new_bytes: u64) -> Result<(), LogError> {
         let mut s = self.lock();
         while s.growing {
@@ -135,14 +140,20 @@ impl Log {
             .iter()
             .position(|f| f.spec.file_id == file_id)
             .and_then(|file| {
-                let growth = new_bytes.checked_sub(s.files[file].bytes)?;
-                s.plan(file, growth, false)
+                let growth = new_bytes.saturating_sub(s.files[file].bytes);
+                match growth {
+                    0 => Some(None),
+                    _ => s.plan(file, growth.max(MIN_GROWTH), false).map(Some),
+                }
             })
             .ok_or_else(|| LogError::Full {
                 db_name: self.cfg.db_name.clone(),
                 reason: s.reuse_reason,
             })?;
-        self.grow_by(s, plan).1
+        match plan {
+            Some(plan) => self.grow_by(s, plan).1,
+            None => Ok(()),
+        }
     }
 
     /// Changes how a file grows.
@@ -298,7 +309,8 @@ impl Log {
         }
         let allocated = {
             let _wait = wait(WaitType::PREEMPTIVE_OS_FILEOPS);
-            file.allocate(plan.old_bytes, added)
+            let wanted = || go_on(!plan.automatic && !plan.background).is_ok();
+            file.allocate_while(plan.old_bytes, added, &wanted)
         };
         let written = allocated.and_then(|()| {
             let _wait = wait(WaitType::PREEMPTIVE_OS_WRITEFILEGATHER);
@@ -322,6 +334,7 @@ impl Log {
                 file.sync()
             }
             Err(e @ (IoError::NoSpace | IoError::GivenUp)) => {
+                let _undoing = duramen_os::thread::undoing();
                 // The half that was made is of no use; if it cannot be given back, the next open cuts it off.
                 let _ = file.set_len(plan.old_bytes);
                 Err(e)
@@ -385,7 +398,13 @@ impl State {
         let total: u64 = self.files.iter().map(|f| f.bytes).sum();
         let create_lsn = self.next_lsn();
         let mut offset = old_bytes;
-        let vlfs = split_growth(self.profile, total, growth)
+        let max = self.files[file].spec.max_size;
+        let last = max.is_some_and(|max| max.saturating_sub(old_bytes + growth) < MIN_GROWTH);
+        let sizes = match automatic && last && self.native() {
+            true => split_last_growth(total, growth),
+            false => split_growth(self.profile, total, growth),
+        };
+        let vlfs = sizes
             .into_iter()
             .map(|size| {
                 let header = VlfHeader {

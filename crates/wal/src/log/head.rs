@@ -10,10 +10,14 @@
 //!
 //! Invariants
 //! 1. An append owns the bytes and the slot that its swap took, and only those; it touches the buffer after the swap.
+//!    [test: real_threads_append_while_blocks_are_taken]
 //! 2. What belongs to a generation (LSN, limit, buffer) is stored before its word and stays until it is closed *and*
 //!    every reserved slot is published. So a swap that succeeds has read the values of its own generation.
+//!    [test: blocks_are_whole_whoever_is_copying]
 //! 3. `reserved` is raised before the budget is looked at: two appends can never both take the last room.
+//!    [test: reserve_is_given_only_within_the_budget]
 //! 4. Generations do not repeat within 2^32 blocks, which is longer than a thread can sleep between a load and a swap.
+//!    [assert: head/4]
 //!
 //! Cost: two atomic read-modify-writes that everybody shares (one when nothing is reserved), and the copy.
 
@@ -183,6 +187,11 @@ impl Head {
                 slot as u16 + 1,
             );
             interleave();
+            #[cfg(not(feature = "model"))]
+            debug_assert!(
+                self.word().generation() == word.generation() && self.word().slots() > slot,
+                "head/4: a generation is over before all of its records are published"
+            );
             // SAFETY: the swap succeeded, so `at .. at + padded` of this generation's buffer is ours alone until the
             // entry is stored (invariants 1 and 2); it lies within the buffer, because `used <= limit <= MAX_BYTES`.
             unsafe { side.buffer.write(at, record, padded) };
@@ -299,7 +308,10 @@ impl Sealer {
     /// Opens the block `vlf:number`, which takes `limit` bytes. The head must be closed and empty.
     pub fn open(&mut self, vlf: u32, number: u32, limit: usize, budget: u64) {
         let word = self.head.word();
-        debug_assert!(word.closed() && word.slots() == 0 && limit <= MAX_BYTES);
+        debug_assert!(
+            word.closed() && word.slots() == 0 && limit <= MAX_BYTES,
+            "head/2: a block is opened over one that is not over"
+        );
         let next = Word::new(word.generation().wrapping_add(1), false);
         let side = &self.head.sides[next.side()];
         // Released, so that whoever sees them also sees that the generation before is over ([`Head::last`]).
@@ -357,6 +369,10 @@ impl Sealer {
         // SAFETY: the head is closed and all of its slots are published: nobody else reaches the buffer until the next
         // generation but one is opened, by this very sealer.
         let data = unsafe { side.buffer.take(word.used(), spare) };
+        debug_assert!(
+            offsets.is_sorted() && offsets.last().is_none_or(|o| usize::from(*o) < word.used()),
+            "head/1: records do not stand one behind the other"
+        );
         for entry in &side.entries[..word.slots()] {
             entry.store(0, Ordering::Relaxed);
         }

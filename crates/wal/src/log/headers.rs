@@ -55,6 +55,10 @@ impl Headers {
             self.file.read_at(&mut self.buf, at)?;
             found = VlfHeader::decode(&self.buf).filter(|h| h.offset == at);
         }
+        debug_assert!(
+            found.as_ref().is_none_or(|h| h.offset == at),
+            "headers/1: a header is taken for that of another place"
+        );
         if let Some(h) = &found {
             self.alike = match self.alike {
                 (size, n) if size == h.size => (size, n + 1),

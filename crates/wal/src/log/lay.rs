@@ -43,6 +43,10 @@ fn failed(path: &Path) -> impl Fn(IoError) -> LogError + '_ {
     }
 }
 
+fn wanted() -> bool {
+    !duramen_os::thread::is_given_up()
+}
+
 impl LaidLog {
     /// Makes the files, with their header pages and the VLFs that `slots` lists, none of which holds anything. Nothing is durable before [`LaidLog::sync`]. `BadRecord` when the VLFs do not tile their files.
     pub fn make(
@@ -72,7 +76,7 @@ impl LaidLog {
                 ..OpenOptions::default()
             };
             let file = env.disk.open(&spec.path, &options).map_err(&fail)?;
-            file.allocate(0, end).map_err(&fail)?;
+            file.allocate_while(0, end, &wanted).map_err(&fail)?;
             file.write_at(header_page, 0).map_err(&fail)?;
             for vlf in &vlfs {
                 write_vlf(&*file, vlf).map_err(&fail)?;
@@ -154,7 +158,9 @@ impl LaidLog {
             None => {
                 let end = f.vlfs.last().map_or(HEADER_BYTES, |v| v.offset + v.size);
                 header.offset = end;
-                f.file.allocate(end, header.size).map_err(&fail)?;
+                f.file
+                    .allocate_while(end, header.size, &wanted)
+                    .map_err(&fail)?;
                 f.vlfs.push(header);
                 write_vlf(&*f.file, &header).map_err(&fail)
             }
@@ -173,7 +179,7 @@ impl LaidLog {
             .map_err(failed(&f.spec.path))
     }
 
-    /// Nothing stands behind the block of `end` any more.
+    /// Nothing stands behind the block of `end` any more. What is given up meanwhile may be laid, and cut, again.
     pub fn cut(&mut self, end: Lsn) -> Result<(), LogError> {
         for f in &mut self.files {
             let fail = failed(&f.spec.path);
@@ -188,6 +194,7 @@ impl LaidLog {
                     buf.fill(STAMP);
                     let mut at = u64::from(end.block) * UNIT as u64;
                     while at < v.size {
+                        super::open::go_on(true).map_err(&fail)?;
                         let n = (v.size - at).min(STAMP_BYTES);
                         f.file
                             .write_at(&buf[..n as usize], v.offset + at)
@@ -286,13 +293,14 @@ fn shortened(whole: &OpenBlock, kept: u16, parity: u8) -> Option<Vec<u8>> {
     Some(data)
 }
 
-/// Writes the header of a VLF and stamps the rest.
+/// Writes the header of a VLF and stamps the rest, as long as somebody wants the log.
 fn write_vlf(file: &dyn DiskFile, vlf: &VlfHeader) -> Result<(), IoError> {
     let mut buf = AlignedBuf::zeroed(STAMP_BYTES as usize);
     vlf.encode(&mut buf);
     buf[HEADER_BYTES as usize..].fill(STAMP);
     let mut at = 0;
     while at < vlf.size {
+        super::open::go_on(true)?;
         let n = (vlf.size - at).min(STAMP_BYTES);
         file.write_at(&buf[..n as usize], vlf.offset + at)?;
         buf[..HEADER_BYTES as usize].fill(STAMP);

@@ -12,13 +12,14 @@
 //!
 //! Invariants
 //! 1. The queue and the flights are in log order; the durable LSN moves only over the completed front of the flights.
-//! 2. A block is written once. Its VLF's header is durable before the block is submitted.
+//!    [assert: log/1]
+//! 2. A block is written once. Its VLF's header is durable before the block is submitted. [assert: log/2]
 //! 3. Flights hold at most [`WINDOW`] bytes, so that nothing of the current generation lies further beyond the end of
-//!    the log than that: recovery clears this much before it appends ([`open`]).
-//! 4. The chain (previous block's CRC32C) is made in log order: only one thread seals at a time (`sealing`).
-//! 5. An error of a write or sync poisons: `poisoned` is set once, the durable LSN stays where it is for ever.
+//!    the log than that: recovery clears this much before it appends ([`open`]). [assert: log/3]
+//! 4. The chain (previous block's CRC32C) is made in log order: only one thread seals at a time (`sealing`). [assert: log/4]
+//! 5. An error of a write or sync poisons: `poisoned` is set once, the durable LSN stays where it is for ever. [assert: log/5]
 //! 6. `free_bytes` is the room of the reusable VLFs, and an append that could not be undone within the room that is
-//!    left is refused (or grows the log) before it is made.
+//!    left is refused (or grows the log) before it is made. [assert: log/6]
 
 mod ahead;
 mod copy;
@@ -78,6 +79,7 @@ use crate::vlf::HEADER_BYTES;
 
 pub use ahead::LogPreparation;
 pub use copy::{BlockRange, VlfSlot};
+pub use grow::MIN_GROWTH;
 use head::Head;
 pub use lay::LaidLog;
 use open::Bounds;

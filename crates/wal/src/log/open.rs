@@ -114,6 +114,14 @@ impl Log {
         } else {
             next_epoch(end.epoch)
         };
+        debug_assert!(
+            s.vlfs[end.vlf].active,
+            "open/1: the log ends in a VLF that is not in use"
+        );
+        debug_assert!(
+            s.epoch > end.epoch || planted.on(Bug::NoEpochBump),
+            "open/2: the log goes on in an epoch that has been"
+        );
         s.chain = end.chain;
         s.previous_bytes = end.previous_bytes;
         s.last_sealed = end.last;
@@ -130,6 +138,7 @@ impl Log {
 
     fn start(env: &Env, cfg: LogConfig, mut s: State, planted: Planted) -> Arc<Log> {
         s.profile = cfg.profile;
+        s.look_at_volume();
         let counters = DbCounters::of(cfg.db_id);
         let log = Arc::new(Log {
             env: env.clone(),
@@ -206,7 +215,8 @@ pub(super) fn make_file(
     if cfg.volatile && file.len().map_err(&fail)? > offset {
         file.set_len(offset).map_err(&fail)?;
     }
-    file.allocate(0, offset).map_err(&fail)?;
+    let wanted = || !duramen_os::thread::is_given_up();
+    file.allocate_while(0, offset, &wanted).map_err(&fail)?;
     file.write_at(header_page, 0).map_err(&fail)?;
     let filled = if cfg.volatile { HEADER_BYTES } else { offset };
     let told = duramen_observe::Zeroing::begin(&spec.path, HEADER_BYTES, filled);

@@ -47,6 +47,10 @@ impl Log {
             s.count_free();
             return Ok(false);
         }
+        debug_assert!(
+            s.vlfs[s.current].file != index && s.vlfs[s.current].active,
+            "remove/1: the file that goes has the log's end"
+        );
         let file = &mut s.files[index];
         file.bytes = 0;
         file.spec.file_id = GONE;

@@ -13,10 +13,10 @@
 //!
 //! Invariants
 //! 1. While changes are let in, what is free holds the open block sealed as it is, and everything set aside with its
-//!    headers, marks and ends of VLFs, and the slack beyond that.
+//!    headers, marks and ends of VLFs, and the slack beyond that. [test: a_full_log_is_error_9002_and_rolls_back]
 //! 2. Flushes that nobody needs do not happen while the log is short: the rest of a sector is lost with each. What pages
 //!    need on their way down is counted with what is set aside ([`overhead`]); pages that would need one are passed over
-//!    as long as there are others.
+//!    as long as there are others. [test: the_flusher_hardens_what_nobody_waits_for]
 //!
 //! Not counted: more crashes in the middle of one undo than half the slack has sectors.
 

@@ -60,6 +60,14 @@ impl Log {
             new_bytes = start;
             removed += 1;
         }
+        debug_assert!(
+            s.vlfs[s.current].active,
+            "shrink/1: the log's end has gone with the VLFs of a file"
+        );
+        debug_assert!(
+            new_bytes <= old_bytes && new_bytes >= HEADER_BYTES,
+            "shrink/2: a file of {old_bytes} bytes is cut to {new_bytes}"
+        );
         s.files[index].bytes = new_bytes;
         s.count_free();
         if removed > 0 {

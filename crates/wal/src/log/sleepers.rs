@@ -125,7 +125,12 @@ impl State {
 
     /// Takes out the one who has waited longest, to write the next batch.
     pub fn next_sleeper(&mut self) -> Option<Arc<Bell>> {
-        self.sleepers.pop_front().map(|(_, bell)| bell)
+        let next = self.sleepers.pop_front();
+        debug_assert!(
+            next.as_ref().is_none_or(|(lsn, _)| *lsn > self.durable),
+            "sleepers/1: who is served is asked to write"
+        );
+        next.map(|(_, bell)| bell)
     }
 
     /// Nothing more will be durable: has all look why.

@@ -301,6 +301,10 @@ impl State {
 
     /// Bytes that the open block's records and all reserve may come to together.
     fn budget(&self) -> u64 {
+        debug_assert!(
+            self.offset >= HEADER_BYTES,
+            "log/2: blocks begin behind the VLF's header"
+        );
         let kept = self.slack + room::margin(self.sector);
         self.free().saturating_sub(kept)
     }
@@ -308,6 +312,7 @@ impl State {
     /// Bytes of records that fit what is free, the open block's included.
     pub(super) fn free(&self) -> u64 {
         let vlf = self.vlfs[self.current].header.size;
+        debug_assert!(self.offset <= vlf, "log/6: the write head is in its VLF");
         let left = vlf - self.offset;
         // The end may be too short for what comes.
         let end = vlf - HEADER_BYTES - room::usable_bytes(vlf);
@@ -334,6 +339,15 @@ impl State {
     pub fn start_block(&mut self, offset: u64) {
         self.offset = offset;
         let vlf = &self.vlfs[self.current].header;
+        debug_assert!(offset <= vlf.size, "log/2: a block begins behind its VLF");
+        debug_assert!(
+            offset.is_multiple_of(UNIT as u64),
+            "log/2: a block begins on a sector's boundary"
+        );
+        debug_assert!(
+            self.vlfs[self.current].active,
+            "log/6: the write head is in a VLF in use"
+        );
         let bytes = (vlf.size - offset).min(MAX_BYTES as u64) as usize;
         if bytes > 0 {
             let (seq, number) = (vlf.seq, self.open_number());
@@ -412,6 +426,39 @@ impl State {
 
     fn queue_block(&mut self, bytes: usize, data: Vec<u8>, offsets: Vec<u16>) {
         let vlf = &self.vlfs[self.current];
+        debug_assert!(
+            self.offset + bytes as u64 <= vlf.header.size,
+            "log/2: a block ends in its VLF"
+        );
+        debug_assert!(
+            bytes.is_multiple_of(UNIT),
+            "block/1: a block is whole sectors: {bytes}"
+        );
+        debug_assert!(
+            bytes <= MAX_BYTES,
+            "block/1: a block has at most {MAX_BYTES} bytes"
+        );
+        debug_assert!(
+            data.len() >= block::HEADER_BYTES,
+            "block/1: a block has a header"
+        );
+        debug_assert!(
+            block::bytes_needed(data.len(), offsets.len(), UNIT) <= bytes,
+            "block/2: a block is too small for its records"
+        );
+        debug_assert!(
+            offsets.is_sorted(),
+            "block/2: records stand in the order of appending"
+        );
+        debug_assert!(
+            offsets.last().is_none_or(|o| usize::from(*o) < data.len()),
+            "block/2: a record begins behind the last byte"
+        );
+        debug_assert!(
+            self.last_sealed.is_null()
+                || self.last_sealed < Lsn::new(vlf.header.seq, self.open_number(), 1),
+            "log/1: blocks are queued in log order"
+        );
         let sealed = Arc::new(Sealed {
             file: vlf.file,
             file_offset: vlf.header.offset + self.offset,
@@ -458,7 +505,13 @@ impl State {
 
     /// Activates a VLF with a sequence number and puts the write head at its start.
     pub fn activate(&mut self, index: usize, seq: u32) {
+        debug_assert!(
+            self.vlfs.iter().all(|v| !v.active || v.header.seq < seq),
+            "vlf/3: a sequence number is given again: {seq}"
+        );
+        debug_assert!(seq != 0, "vlf/3: a VLF in use has a sequence number");
         let vlf = &mut self.vlfs[index];
+        let parity = vlf.header.parity();
         if !vlf.active {
             self.active_bytes += vlf.header.size;
         }
@@ -466,6 +519,10 @@ impl State {
         vlf.header.version = u16::from(FORMAT_VERSION);
         vlf.header.seq = seq;
         vlf.header.use_count += 1;
+        debug_assert!(
+            vlf.header.parity() != parity,
+            "vlf/2: two uses that follow each other have one parity"
+        );
         vlf.header.first_block = 0;
         vlf.header.mixed = vlf.header.mixed.saturating_sub(1);
         self.free_bytes = self
@@ -497,6 +554,18 @@ impl State {
                 freed += 1;
             }
         }
+        debug_assert!(
+            self.vlfs[self.current].active,
+            "log/6: truncation leaves the VLF of the write head"
+        );
+        debug_assert!(
+            self.vlfs.iter().all(|v| v.active || v.header.seq < keep) || freed == 0 || too_far,
+            "log/6: truncation frees what is needed from {min_lsn} on"
+        );
+        debug_assert!(
+            self.active_bytes == self.sum_active(),
+            "log/6: active bytes are those of the active VLFs"
+        );
         if min_lsn <= self.last() {
             self.truncated = self.truncated.max(min_lsn);
         }
@@ -529,6 +598,14 @@ impl State {
         while self.cache_bytes > CACHE_BYTES {
             match self.cache.front() {
                 Some(b) if (b.vlf, b.number) < self.durable_end => {
+                    debug_assert!(
+                        b.last_lsn() <= self.durable,
+                        "log/1: the cache lets go of what is not durable"
+                    );
+                    debug_assert!(
+                        self.cache_bytes >= b.data.len(),
+                        "log/1: the cache is smaller than its blocks"
+                    );
                     self.cache_bytes -= b.data.len();
                     let dropped = self.cache.pop_front().and_then(Arc::into_inner);
                     if let Some(b) = dropped
@@ -562,7 +639,15 @@ impl State {
             .iter()
             .map(|f| f.bytes.saturating_sub(HEADER_BYTES))
             .sum();
-        debug_assert_eq!(self.active_bytes, self.sum_active());
+        debug_assert_eq!(
+            self.active_bytes,
+            self.sum_active(),
+            "log/6: active bytes are those of the active VLFs"
+        );
+        debug_assert!(
+            self.active_bytes <= total,
+            "log/6: more of the log is in use than there is"
+        );
         let behind = self.active_bytes - self.vlfs[self.current].header.size;
         LogSpace {
             total,

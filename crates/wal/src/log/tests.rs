@@ -293,6 +293,8 @@ fn a_growth_cut_short_is_cut_off() {
     assert_eq!(log.vlfs().len(), 4);
     assert_eq!(log.file_sizes(), [(FileId(2), 1 << 20)]);
     log.grow_file(FileId(2), 4 << 20).unwrap();
+    // As large already: nothing is to be done.
+    log.grow_file(FileId(2), 4 << 20).unwrap();
     assert_eq!(log.vlfs().len(), 5);
     // Nothing grows from here on, not in the background either: the second file has to be used.
     let mut first = f.spec.clone();
@@ -475,6 +477,36 @@ fn a_full_disk_is_no_damage() {
         assert!(scan.last_record > last);
         log.abandon();
     }
+}
+
+/// However fast a log is filled, it takes no more than a part of its volume in advance: others live there as well.
+#[test]
+fn what_is_prepared_leaves_room_on_the_volume() {
+    const MB: u64 = 1 << 20;
+    let disk = duramen_os::sim::SimDisk::new(1);
+    disk.env().disk.create_dir_all("/log".as_ref()).unwrap();
+    disk.set_capacity(64 * MB);
+    let mut f = Fixture::new(MB, Growth::Bytes(MB), None);
+    f.cfg.profile = LogProfile::Native;
+    f.spec.path = "/log/t.ldf".into();
+    f.env = disk.env();
+    let log = f.create();
+    for _ in 0..16 * MB / 8000 {
+        log.append(&record(5, 8000), 0).unwrap();
+    }
+    log.flush_all().unwrap();
+    for _ in 0..200 {
+        let known = &log.preparation()[0];
+        if !known.running && known.ready >= known.target {
+            break;
+        }
+        duramen_os::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let size = log.file_sizes()[0].1;
+    let filled = log.space().used;
+    // What is to be ready, and the growth that makes it so: an eighth each.
+    assert!(size <= filled + 64 * MB / 4 + MB, "{size} for {filled}");
+    log.shutdown().unwrap();
 }
 
 /// A failed write is the end: no flush succeeds after it, whatever the disk says later.

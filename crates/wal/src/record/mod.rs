@@ -12,7 +12,9 @@
 //! described in `docs/format/log.md`.
 //!
 //! Invariants: (1) [`RecordView::parse`] checks every length, so no accessor of a view can read outside the record;
+//! [test: any_bytes_are_parsed_or_refused]
 //! (2) a record's length is a multiple of 4 and follows from its own bytes, whatever padding comes after it.
+//!    [test: round_trip_with_padding_behind]
 
 mod build;
 mod names;

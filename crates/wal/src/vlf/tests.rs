@@ -63,6 +63,24 @@ fn listings_of_growths() {
     assert_eq!(split_growth(V2014, 8 * MB + 64 * KB, MB).len(), 1);
 }
 
+#[test]
+fn the_last_growth_leaves_no_vlf_of_half_the_log() {
+    assert_eq!(split_last_growth(8 * MB, 24 * MB), [2 * MB; 12]);
+    assert_eq!(split_last_growth(8 * MB, 64 * KB), []);
+    assert_eq!(split_last_growth(64 * MB, MB), [MB]);
+    for (current, growth) in [
+        (MB, MB),
+        (3 * MB, 64 * MB),
+        (GB, 3 * GB + 8 * KB),
+        (GB, 264 * KB),
+    ] {
+        let sizes = split_last_growth(current, growth);
+        assert_eq!(sizes.iter().sum::<u64>(), growth);
+        let most = ((current + growth) / 16).max(MB);
+        assert!(sizes.iter().all(|&s| s < 2 * most), "{sizes:?}");
+    }
+}
+
 /// VLFs of a log that starts with `start` bytes and grows until `done(size)`.
 fn history(p: LogProfile, start: u64, growth: Growth, done: impl Fn(u64) -> bool) -> (usize, u64) {
     let mut count = split_initial(start).len();

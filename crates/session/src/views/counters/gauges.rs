@@ -1,14 +1,14 @@
 //! Counters that nobody counts: what they say is looked up when somebody asks.
 //! <https://learn.microsoft.com/sql/relational-databases/performance-monitor/sql-server-memory-manager-object>
 //!
-//! No query waits for a grant of memory before it runs, which is why those counters stand at 0: operators borrow what they
-//! need as they go. The buffer cache hit ratio is that of all lookups since the start, a page that was read ahead being
+//! Grants are those of statements that are expected to keep many rows (`memory_grants`). The buffer cache hit ratio is that of all lookups since the start, a page that was read ahead being
 //! missed once (SQL Server's is of the last few thousand).
 
 use std::collections::BTreeSet;
 
 use duramen_base::DbId;
 use duramen_observe::{Counter, CounterKind, CounterValue, counter, waiting_tasks};
+use duramen_os::memory::Clerk;
 use duramen_os::time;
 
 use crate::host::Context;
@@ -39,6 +39,8 @@ pub(super) fn all(cx: &Context) -> Vec<Gauge> {
     gauges.extend(transactions(cx));
     gauges.push(blocked());
     gauges.push(temporary_tables(cx));
+    gauges.extend(parameterizations());
+    gauges.push(cursors());
     gauges
 }
 
@@ -73,29 +75,37 @@ fn memory(cx: &Context) -> Vec<Gauge> {
     let instance = &cx.instance;
     let pool = instance.databases.engine.pool_stats();
     let workspace = instance.workspace.used() as u64 / KB;
-    let plans = instance.plans.bytes() as u64 / KB;
+    let plans = instance.plans.bytes() / KB;
     let most = instance.workspace.limit() as u64 / KB;
-    let stolen = workspace + plans;
+    let committed = crate::views::memory::committed(instance) / KB;
+    let target = crate::views::memory::target(instance) / KB;
+    let stolen = committed.saturating_sub(pool.committed * 8);
+    let locks = instance.locks.memory_bytes() / KB;
+    let of = |clerk| instance.databases.engine.memory.of(clerk) / KB;
     let free = pool.committed.saturating_sub(pool.used) * 8;
     let kb = |name, value| raw("Memory Manager", name, value);
+    let (waiting, granted) = instance.grants.all();
     vec![
+        kb("Connection Memory (KB)", of(Clerk::Connections)),
         kb("Database Cache Memory (KB)", pool.used * 8),
         kb("Free Memory (KB)", free),
         kb("Granted Workspace Memory (KB)", workspace),
+        kb("Lock Memory (KB)", locks),
         kb("Maximum Workspace Memory (KB)", most),
-        kb("Memory Grants Outstanding", 0),
-        kb("Memory Grants Pending", 0),
+        kb("Memory Grants Outstanding", granted.len() as u64),
+        kb("Memory Grants Pending", waiting.len() as u64),
+        kb("Optimizer Memory (KB)", of(Clerk::Compile)),
         kb("SQL Cache Memory (KB)", plans),
         kb("Stolen Server Memory (KB)", stolen),
-        kb("Target Server Memory (KB)", pool.frames * 8 + most),
-        kb("Total Server Memory (KB)", pool.committed * 8 + stolen),
+        kb("Target Server Memory (KB)", target),
+        kb("Total Server Memory (KB)", committed),
     ]
 }
 
 /// Plans of modules count as the others: there is one cache.
 fn plans(cx: &Context) -> Vec<Gauge> {
     let plans = &cx.instance.plans;
-    let (pages, count) = (plans.bytes() as u64 / 8192, plans.all().len() as u64);
+    let (pages, count) = (plans.bytes() / 8192, plans.all().len() as u64);
     let object = "Plan Cache";
     ["_Total", "SQL Plans"]
         .into_iter()
@@ -142,6 +152,24 @@ fn transactions(cx: &Context) -> Vec<Gauge> {
         gauge("Transactions", open.len() as u64),
         gauge("Version Store Size (KB)", versions.div_ceil(KB)),
     ]
+}
+
+/// No text is given parameters by the server, which does not try either.
+fn parameterizations() -> [Gauge; 4] {
+    [
+        "Auto-Param Attempts/sec",
+        "Failed Auto-Params/sec",
+        "Safe Auto-Params/sec",
+        "Unsafe Auto-Params/sec",
+    ]
+    .map(|name| of_kind("SQL Statistics", name, CounterKind::Bulk, 0))
+}
+
+/// A batch that asks for a cursor is refused whole, so none is ever asked for.
+fn cursors() -> Gauge {
+    let name = "Cursor Requests/sec";
+    let gauge = of_kind("Cursor Manager by Type", name, CounterKind::Bulk, 0);
+    (gauge.0, "_Total")
 }
 
 /// Table variables are in their sessions' memory, where nobody counts them.

@@ -9,7 +9,7 @@ use duramen_os::time;
 use super::super::image;
 use super::super::wire::execute;
 use super::disk::DATABASES;
-use super::fault::{self, Fault};
+use super::fault::Fault;
 use super::life::{Life, STUCK};
 use super::world::{SESSIONS, check_structures, differs, look};
 
@@ -19,12 +19,12 @@ pub fn audit(life: &mut Life<'_>) -> Result<(), Fault> {
     let mut order: Vec<usize> = (0..SESSIONS).collect();
     order.sort_by_key(|who| life.is_whole(*who));
     for who in order {
-        if !life.disk.is_off() {
+        if !life.is_off() {
             life.leave(who)?;
         }
     }
     let since = time::now();
-    while !life.leaving.iter().all(JoinHandle::is_finished) && !life.disk.is_off() {
+    while !life.leaving.iter().all(JoinHandle::is_finished) && !life.is_off() {
         if since.elapsed() > STUCK {
             return Err(Fault::new(
                 "stuck leaving",
@@ -34,7 +34,7 @@ pub fn audit(life: &mut Life<'_>) -> Result<(), Fault> {
         thread::sleep(Duration::from_micros(100));
     }
     match whole(life) {
-        Err(_) if life.disk.is_off() => Ok(()),
+        Err(_) if life.is_off() => Ok(()),
         other => other,
     }
 }
@@ -104,7 +104,7 @@ fn met(life: &mut Life<'_>) -> Result<(), Fault> {
 fn nothing_held(life: &Life<'_>) -> Result<(), Fault> {
     let engine = &life.instance.databases.engine;
     let since = time::now();
-    while engine.pages_in_use() > 0 && !life.disk.is_off() {
+    while engine.pages_in_use() > 0 && !life.is_off() {
         if since.elapsed() > STUCK {
             let text = format!("{} pages are in use for ever", engine.pages_in_use());
             return Err(Fault::new("pages held", text));
@@ -139,8 +139,7 @@ fn check_database(life: &Life<'_>) -> Result<(), Fault> {
             &mut session,
             &format!("DBCC CHECKDB ({db}) WITH NO_INFOMSGS"),
         );
-        let new = |e: &&duramen_base::SqlError| !fault::is_known(i64::from(e.number));
-        if let Some(e) = reply.errors.iter().find(new) {
+        if let Some(e) = reply.errors.first() {
             let all: Vec<String> = reply.errors.iter().take(5).map(|e| e.to_string()).collect();
             return Err(Fault::new(
                 format!("CHECKDB {}", e.number),

@@ -96,11 +96,16 @@ pub fn define(table: &mut Table, op: &Op) -> Done {
 /// Triggers, statistics, constraints that nobody asks.
 fn define_lesser(table: &mut Table, op: &Op) -> Done {
     match op {
-        Op::CreateTrigger { trigger, .. } => {
-            if table.triggers.len() > 1 || table.triggers.iter().any(|t| t.name == trigger.name) {
-                return Err(No::Unknown);
+        Op::CreateTrigger {
+            trigger, replaces, ..
+        } => {
+            let at = table.triggers.iter().position(|t| t.name == trigger.name);
+            match (at, replaces) {
+                (Some(at), true) => table.triggers[at] = trigger.clone(),
+                (None, true) => return Err(missing()),
+                (None, false) if table.triggers.len() < 2 => table.triggers.push(trigger.clone()),
+                _ => return Err(No::Unknown),
             }
-            table.triggers.push(trigger.clone());
             Ok(())
         }
         Op::DropTrigger { name, .. } => {
@@ -201,6 +206,7 @@ fn is_used(table: &Table, column: &str) -> bool {
     let computed = |c: &Column| matches!(&c.made, Made::Computed(of, ..) if of == column);
     table.indexes.iter().any(|i| i.uses(column))
         || table.checks.iter().any(|c| c.column == column)
+        || table.foreign.iter().any(|f| f.column == column)
         || table.columns.iter().any(computed)
         || table.column(column).is_some_and(|c| c.default.is_some())
 }
@@ -208,6 +214,10 @@ fn is_used(table: &Table, column: &str) -> bool {
 fn drop_constraint(table: &mut Table, name: &str) -> Done {
     if let Some(at) = table.checks.iter().position(|c| c.name == name) {
         table.checks.remove(at);
+        return Ok(());
+    }
+    if let Some(at) = table.foreign.iter().position(|f| f.name == name) {
+        table.foreign.remove(at);
         return Ok(());
     }
     let default = |c: &Column| c.default.as_ref().is_some_and(|d| d.0 == name);
@@ -252,6 +262,6 @@ pub fn alike(a: &Table, b: &Table) -> bool {
         each.map(|c| (c.name.clone(), c.ty, c.nullable, c.made.clone()))
             .collect()
     };
-    let plain = |t: &Table| t.indexes.is_empty() && t.checks.is_empty();
+    let plain = |t: &Table| t.indexes.is_empty() && t.checks.is_empty() && t.foreign.is_empty();
     columns(a) == columns(b) && plain(a) && plain(b)
 }

@@ -1,5 +1,6 @@
-//! The prepared disk of the story: two databases with a partition scheme and no table, whose commits are durable when they
-//! are told.
+//! The prepared disks of the story: two databases with a partition scheme and no table, whose commits are durable when they
+//! are told. In every fourth story both have row versions, and the second reads by them (READ_COMMITTED_SNAPSHOT); in every
+//! eighth the second's log cannot grow far.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +15,17 @@ pub const SECTOR: u32 = 4096;
 /// Of the partition functions.
 pub const BOUNDARIES: [i64; 3] = [100, 300, 600];
 
-fn script() -> Vec<String> {
+/// Whether a story's databases have row versions.
+pub fn is_versioned(seed: u64) -> bool {
+    seed % 4 == 3
+}
+
+/// Whether the second database's log is soon full.
+pub fn is_tight(seed: u64) -> bool {
+    seed % 8 == 5
+}
+
+fn script(versioned: bool, tight: bool) -> Vec<String> {
     let mut all = Vec::new();
     for db in DATABASES {
         all.push(format!(
@@ -29,22 +40,44 @@ fn script() -> Vec<String> {
              CREATE TABLE lk2 (id int NOT NULL, c0 int NULL, CONSTRAINT pkl2 PRIMARY KEY CLUSTERED (id)); INSERT lk2 VALUES (0, 0)"
         ));
     }
+    let master = "USE master; ALTER DATABASE SCOPED CONFIGURATION SET COMMIT_WAIT = STATEMENT";
+    all.push(master.to_owned());
+    if tight {
+        let db = DATABASES[1];
+        all.push(format!(
+            "ALTER DATABASE {db} MODIFY FILE (NAME = {db}_log, MAXSIZE = 2MB)"
+        ));
+    }
+    if versioned {
+        for db in DATABASES {
+            all.push(format!(
+                "ALTER DATABASE {db} SET ALLOW_SNAPSHOT_ISOLATION ON"
+            ));
+        }
+        let db = DATABASES[1];
+        all.push(format!(
+            "ALTER DATABASE {db} SET READ_COMMITTED_SNAPSHOT ON"
+        ));
+    }
     all
 }
 
 /// A copy of the prepared disk whose behaviour follows from `seed`.
 pub fn of(seed: u64) -> Arc<SimDisk> {
-    static PREPARED: OnceLock<Arc<SimDisk>> = OnceLock::new();
-    PREPARED.get_or_init(prepare).crash(seed)
+    static PREPARED: [OnceLock<Arc<SimDisk>>; 3] = [const { OnceLock::new() }; 3];
+    let (versioned, tight) = (is_versioned(seed), is_tight(seed));
+    let at = usize::from(versioned) + 2 * usize::from(tight);
+    let prepared = PREPARED[at].get_or_init(|| prepare(versioned, tight));
+    prepared.crash(seed)
 }
 
-fn prepare() -> Arc<SimDisk> {
+fn prepare(versioned: bool, tight: bool) -> Arc<SimDisk> {
     let disk = SimDisk::with_sector(1, SECTOR);
     Simulation::new(1).on_disk(disk.clone()).run(|sim| {
         let instance = Instance::start(&sim.env(), image::config(32 << 20, SECTOR))
             .unwrap_or_else(|e| panic!("the prepared instance does not start: {e}"));
         let mut session = image::login_to(&instance, "master").unwrap_or_else(|e| panic!("{e}"));
-        for sql in script() {
+        for sql in script(versioned, tight) {
             if let Some(e) = execute(&mut session, &sql).errors.first() {
                 panic!("{sql}: {e}");
             }

@@ -5,6 +5,8 @@
 pub struct Fault {
     pub class: String,
     pub text: String,
+    /// What the model's opinion rests on, where that can be another in a shorter story.
+    pub grounds: String,
 }
 
 impl Fault {
@@ -12,7 +14,19 @@ impl Fault {
         Fault {
             class: class.into(),
             text: text.into(),
+            grounds: String::new(),
         }
+    }
+
+    /// The same, and what the model's opinion rests on.
+    pub fn because(mut self, grounds: String) -> Fault {
+        self.grounds = grounds;
+        self
+    }
+
+    /// Both are the same finding.
+    pub fn is_like(&self, other: &Fault) -> bool {
+        self.class == other.class && self.grounds == other.grounds
     }
 }
 
@@ -20,10 +34,4 @@ impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "[{}] {}", self.class, self.text)
     }
-}
-
-/// Findings of checks that are passed over, by number: `DURAMEN_SQL_KNOWN=8964,8952`.
-pub fn is_known(number: i64) -> bool {
-    let known = std::env::var("DURAMEN_SQL_KNOWN").unwrap_or_default();
-    known.split(',').any(|k| k == number.to_string())
 }

@@ -8,6 +8,7 @@ use duramen_types::Value;
 use super::super::wire::execute;
 use super::fault::Fault;
 use super::model::Db;
+use super::show;
 
 #[derive(Debug, Default)]
 struct FoundTable {
@@ -34,7 +35,7 @@ fn query(session: &mut Session, sql: &str) -> Result<Vec<Vec<Value>>, Fault> {
     }
 }
 
-fn show(v: &Value) -> String {
+fn word(v: &Value) -> String {
     match v {
         Value::Null => "NULL".to_owned(),
         other => match (other.as_i64(), other.as_text()) {
@@ -69,42 +70,49 @@ fn catalog(session: &mut Session, db: &str) -> Result<BTreeSet<String>, Fault> {
             "SELECT t.name, 'check', k.name, k.is_disabled FROM {s}check_constraints k JOIN {s}tables t ON t.object_id = k.parent_object_id"
         ),
         format!(
+            "SELECT t.name, 'foreign', f.name, c.name, p.name, f.delete_referential_action FROM {s}foreign_keys f JOIN {s}tables t ON t.object_id = f.parent_object_id \
+             JOIN {s}tables p ON p.object_id = f.referenced_object_id JOIN {s}foreign_key_columns k ON k.constraint_object_id = f.object_id \
+             JOIN {s}columns c ON c.object_id = k.parent_object_id AND c.column_id = k.parent_column_id"
+        ),
+        format!(
             "SELECT t.name, 'statistics', x.name FROM {s}stats x JOIN {s}tables t ON t.object_id = x.object_id WHERE x.user_created = 1"
         ),
         format!(
             "SELECT t.name, 'trigger', x.name, x.is_disabled FROM {s}triggers x JOIN {s}tables t ON t.object_id = x.parent_id"
         ),
         format!(
-            "SELECT 'boundary', CONVERT(int, r.value) FROM {s}partition_range_values r JOIN {s}partition_functions f ON f.function_id = r.function_id"
+            "SELECT 'boundary', CONVERT(int, r.value) FROM {s}partition_range_values r JOIN {s}partition_functions f ON f.function_id = r.function_id WHERE f.name = 'pf'"
         ),
         format!(
-            "SELECT 'object', RTRIM(o.type), o.name, CASE o.type WHEN 'SN' THEN SCHEMA_NAME(o.schema_id) ELSE m.definition END FROM {s}objects o LEFT JOIN {s}sql_modules m ON m.object_id = o.object_id WHERE o.is_ms_shipped = 0 AND o.type IN ('P', 'V', 'FN', 'IF', 'TR', 'SN') \
+            "SELECT 'object', RTRIM(o.type), o.name, CASE o.type WHEN 'SN' THEN c.name ELSE m.definition END FROM {s}objects o JOIN {s}schemas c ON c.schema_id = o.schema_id LEFT JOIN {s}sql_modules m ON m.object_id = o.object_id WHERE o.is_ms_shipped = 0 AND o.type IN ('P', 'V', 'FN', 'IF', 'TR', 'SN') \
              UNION ALL SELECT 'object', 'type', name, NULL FROM {s}types WHERE is_user_defined = 1 \
              UNION ALL SELECT 'object', 'schema', name, NULL FROM {s}schemas WHERE schema_id BETWEEN 5 AND 16383 \
-             UNION ALL SELECT 'object', 'principal', name, NULL FROM {s}database_principals WHERE principal_id BETWEEN 5 AND 16383"
+             UNION ALL SELECT 'object', CASE type WHEN 'R' THEN 'role' ELSE 'user' END, name, default_schema_name FROM {s}database_principals WHERE principal_id BETWEEN 5 AND 16383 \
+             UNION ALL SELECT 'object', 'member', r.name + ' ' + u.name, NULL FROM {s}database_role_members m JOIN {s}database_principals r ON r.principal_id = m.role_principal_id JOIN {s}database_principals u ON u.principal_id = m.member_principal_id WHERE r.principal_id BETWEEN 5 AND 16383 \
+             UNION ALL SELECT 'object', 'pf', name, NULL FROM {s}partition_functions WHERE name <> 'pf' \
+             UNION ALL SELECT 'object', 'ps', s.name, f.name FROM {s}partition_schemes s JOIN {s}partition_functions f ON f.function_id = s.function_id WHERE s.name <> 'ps'"
         ),
     ];
     let mut lines = BTreeSet::new();
     for sql in queries {
         for row in query(session, &sql)? {
-            let words: Vec<String> = row.iter().map(show).collect();
+            let words: Vec<String> = row.iter().map(word).collect();
             lines.insert(words.join(" "));
         }
     }
     Ok(lines)
 }
 
-/// The databases that come and go.
-pub fn databases(session: &mut Session) -> Result<Found, Fault> {
-    let sql = "SELECT name FROM sys.databases WHERE name LIKE 'd[0-9]' AND state_desc = 'ONLINE'";
+/// The databases and logins that come and go.
+pub fn of_server(session: &mut Session) -> Result<Found, Fault> {
+    let sql = "SELECT 'object DB ' + name + ' NULL' FROM sys.databases WHERE name LIKE 'd[0-9]' AND state_desc = 'ONLINE' \
+               UNION ALL SELECT CONCAT('object login ', name, ' ', CONVERT(int, is_disabled)) FROM sys.server_principals WHERE name LIKE 'lg[0-9]' \
+               UNION ALL SELECT 'object srvmember ' + r.name + ' ' + l.name + ' NULL' FROM sys.server_role_members m JOIN sys.server_principals r ON r.principal_id = m.role_principal_id JOIN sys.server_principals l ON l.principal_id = m.member_principal_id WHERE l.name LIKE 'lg[0-9]'";
     let rows = query(session, sql)?;
     Ok(Found {
         db: "master".to_owned(),
         tables: BTreeMap::new(),
-        catalog: rows
-            .iter()
-            .map(|r| format!("object DB {} NULL", show(&r[0])))
-            .collect(),
+        catalog: rows.iter().map(|r| word(&r[0])).collect(),
     })
 }
 
@@ -119,8 +127,8 @@ pub fn read(session: &mut Session, db: &str) -> Result<Found, Fault> {
     )?;
     let mut tables = BTreeMap::new();
     for row in names {
-        let name = show(&row[0]);
-        let rows = match show(&row[1]) == "1" {
+        let name = word(&row[0]);
+        let rows = match word(&row[1]) == "1" {
             true => None,
             false => Some(query(session, &format!("SELECT * FROM {db}.dbo.{name}"))?),
         };
@@ -188,7 +196,7 @@ pub fn differ<'a>(
         let Some(found) = read.remove(id) else {
             return Some(Fault::new(
                 "row missing",
-                format!("{at} has not the row {id}: {row:?}"),
+                format!("{at} has not the row {}", show::must(*id, row)),
             ));
         };
         let same =
@@ -196,14 +204,15 @@ pub fn differ<'a>(
         if !same {
             return Some(Fault::new(
                 "row differs",
-                format!("{at} has {found:.400?}, and must have {id} {row:?}"),
+                format!(
+                    "{at} has {}, and must have {}",
+                    show::read(found),
+                    show::must(*id, row)
+                ),
             ));
         }
     }
-    read.iter().next().map(|(id, row)| {
-        Fault::new(
-            "row too many",
-            format!("{at} has the row {id}: {row:.400?}"),
-        )
-    })
+    let (_, row) = read.iter().next()?;
+    let text = format!("{at} has the row {}", show::read(row));
+    Some(Fault::new("row too many", text))
 }

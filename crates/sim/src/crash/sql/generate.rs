@@ -2,44 +2,39 @@
 
 mod admin;
 mod aims;
+mod chains;
 mod flow;
+mod kind;
+mod lesser;
 mod names;
+mod needs;
 mod rows;
 mod tables;
 
 use std::collections::VecDeque;
 
 use duramen_os::random::Rng;
+use duramen_os::sim::DiskOp;
 
 use super::disk::DATABASES;
 use super::life::Life;
-use super::model::{At, Filter, Model, Op};
-use super::step::{Batch, Form, Step, Stmt};
+use super::matrix::Cell;
+use super::model::{At, Filter, Model};
+use super::step::{Batch, Form, Level, Step, Stmt};
 use super::table::Table;
 use super::world::SESSIONS;
 
 /// Tables of a database.
 const SLOTS: u64 = 5;
+/// Seeds from here on are of long stories, which make what a statement needs before it: so that what is changed and dropped
+/// seldom comes to every end. The first are short ones, for tests.
+const LONG_FROM: u64 = 1000;
 /// Temporary tables of a session.
 const TEMPORARY: u64 = 2;
 
-/// What is left out, by name: for findings that are known (`DURAMEN_SQL_WITHOUT=a,b`).
-#[derive(Clone, Debug, Default)]
-pub struct Without(Vec<String>);
-
-impl Without {
-    fn from_environment() -> Without {
-        let names = std::env::var("DURAMEN_SQL_WITHOUT").unwrap_or_default();
-        Without(names.split(',').map(str::to_owned).collect())
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|n| n == name)
-    }
-}
-
 pub struct Generator {
     rng: Rng,
+    long: bool,
     /// Steps that are left.
     left: u32,
     /// Steps until power is taken for gone, when its failure is ordered.
@@ -48,32 +43,24 @@ pub struct Generator {
     sessions: usize,
     /// For names that nobody has had.
     names: u64,
-    without: Without,
     /// Steps that belong together.
     plan: VecDeque<Step>,
     /// One in so many steps begins such.
     aims: u64,
-    /// Files that somebody has backed up to.
-    backups: Vec<String>,
+    /// Backups that are there, by their last file, with all that a restore of each reads.
+    backups: Vec<(String, Vec<String>)>,
+    /// A log backup would follow one of them.
+    chained: bool,
+    /// Columns of the table in hand that refer to others, and rows that they may refer to.
+    parents: Vec<(String, Vec<i64>)>,
     /// Of 100 batches in a transaction: those that end it.
     ends: u64,
     /// Of 100: those that define.
     defines: u64,
     /// One in so many steps orders a failure of power.
     fails: u64,
-}
-
-/// It touches what another session has defined and not committed.
-fn is_on_open_names(life: &Life<'_>, step: &Step) -> bool {
-    let Step::Run { who, batch, .. } = step else {
-        return false;
-    };
-    let touched = batch.touches();
-    let others = life.who.iter().enumerate().filter(|(n, _)| n != who);
-    others.filter_map(|(_, w)| w.txn.as_ref()).any(|t| {
-        let mut open = t.ops.iter().chain(&t.undone).flat_map(Op::touches);
-        open.any(|(at, defines)| defines && touched.iter().any(|(mine, _)| mine.meets(&at)))
-    })
+    /// What the story favours.
+    theme: Option<Cell>,
 }
 
 /// What a batch is made for.
@@ -82,24 +69,43 @@ pub struct Scene<'a> {
     pub view: &'a Model,
     pub depth: u32,
     pub saves: Vec<String>,
+    pub level: Level,
+    pub versioned: bool,
+}
+
+impl Scene<'_> {
+    /// Its transaction sees a snapshot: it defines nothing.
+    pub fn is_snapshot(&self) -> bool {
+        self.level == Level::Snapshot && self.depth > 0
+    }
 }
 
 impl Generator {
-    pub fn new(seed: u64) -> Generator {
+    pub fn new(seed: u64, theme: Option<Cell>) -> Generator {
         let mut rng = Rng::new(seed ^ 0x005d_1575_1a11);
-        let scale = [1, 3, 9][rng.below(3) as usize];
+        let long = seed >= LONG_FROM || theme.is_some();
+        let scale = match long {
+            true => [3, 9, 30][rng.below(3) as usize],
+            false => [1, 3, 9][rng.below(3) as usize],
+        };
         Generator {
             left: 20 + rng.below(40 * scale) as u32,
+            long,
             patience: 0,
             sessions: 1 + rng.below(SESSIONS as u64) as usize,
             names: 0,
-            without: Without::from_environment(),
             backups: Vec::new(),
+            chained: false,
+            parents: Vec::new(),
             plan: VecDeque::new(),
-            aims: [3, 6, 1000][rng.below(3) as usize],
+            aims: match theme {
+                Some(_) => 2,
+                None => [3, 6, 1000][rng.below(3) as usize],
+            },
             ends: [6, 15, 40][rng.below(3) as usize],
             defines: [8, 25, 60][rng.below(3) as usize],
             fails: [12, 40, 150][rng.below(3) as usize],
+            theme,
             rng,
         }
     }
@@ -127,23 +133,18 @@ impl Generator {
             self.plan = self.aim(life).unwrap_or_default();
         }
         while let Some(step) = self.plan.pop_front() {
-            if self.is_wanted(life, &step) {
+            if life.fits(&step) {
                 return Some(step);
             }
         }
         for _ in 0..40 {
             if let Some(step) = self.step(life)
-                && self.is_wanted(life, &step)
+                && life.fits(&step)
             {
                 return Some(step);
             }
         }
         Some(Step::Audit)
-    }
-
-    /// It makes sense, and what is left out has no part in it.
-    fn is_wanted(&self, life: &Life<'_>, step: &Step) -> bool {
-        life.fits(step) && !(self.without.has("names") && is_on_open_names(life, step))
     }
 
     fn step(&mut self, life: &Life<'_>) -> Option<Step> {
@@ -159,6 +160,17 @@ impl Generator {
         if !life.ordered && self.rng.one_in(self.fails) {
             let scale = [1, 6, 30][self.rng.below(3) as usize];
             let after = self.rng.below(10 * scale);
+            if self.rng.one_in(8) {
+                let all = [
+                    DiskOp::Write,
+                    DiskOp::Sync,
+                    DiskOp::SetLen,
+                    DiskOp::Allocate,
+                ];
+                let op = all[self.rng.below(4) as usize];
+                let after = 1 + after;
+                return Some(Step::Breaks { op, after });
+            }
             return Some(Step::Fails { after });
         }
         match self.rng.below(300) {
@@ -206,20 +218,27 @@ impl Generator {
             view: &view,
             depth: txn.map_or(0, |t| t.depth),
             saves: txn.map_or_else(Vec::new, |t| t.saves.iter().map(|s| s.0.clone()).collect()),
+            level: life.who[who].level,
+            versioned: life.world.versioned,
         };
         let ends = if scene.depth > 0 { self.ends } else { 30 };
         if self.rng.below(100) < ends {
             return Some(self.flow(&scene));
         }
         match self.rng.below(100) {
+            _ if scene.is_snapshot() && self.rng.one_in(3) => self.look(&scene),
             0..10 => self.try_catch(&scene),
-            10..16 => self.look(&scene),
-            16..21 => {
-                self.backups = life.world.backups.keys().cloned().collect();
+            10..12 => Some(self.call(&scene)),
+            12..17 => self.look(&scene),
+            17..21 => {
+                self.look_at_backups(life);
                 self.administer(&scene)
             }
             21..24 => self.bulk(&scene),
-            24..27 => self.block(&scene),
+            24..27 => {
+                let form = self.rng.below(admin::BLOCKS);
+                self.block(&scene, form)
+            }
             _ => self.change(&scene).map(|stmt| Batch {
                 stmts: vec![stmt],
                 form: Form::Plain,
@@ -229,7 +248,8 @@ impl Generator {
 
     /// A statement that changes rows or names.
     fn change(&mut self, scene: &Scene<'_>) -> Option<Stmt> {
-        let stmt = match self.rng.below(100) < self.defines {
+        let defines = !scene.is_snapshot() && self.rng.below(100) < self.defines;
+        let stmt = match defines {
             true => self.define(scene),
             false => self.rows(scene),
         }?;
@@ -238,6 +258,12 @@ impl Generator {
             return Some(stmt.in_string());
         }
         Some(stmt)
+    }
+
+    fn look_at_backups(&mut self, life: &Life<'_>) {
+        self.chained = !life.world.chain.is_empty();
+        let kept = life.world.backups.iter();
+        self.backups = kept.map(|(p, k)| (p.clone(), k.files.clone())).collect();
     }
 
     fn name(&mut self, what: &str) -> String {
@@ -272,6 +298,7 @@ impl Generator {
         for _ in 0..8 {
             let at = self.place(scene.who);
             if let Some(table) = scene.view.table(&at) {
+                self.look_up_parents(scene, &at, table);
                 return Some((at, &**table));
             }
         }

@@ -1,19 +1,30 @@
 //! What an answer says, and what it makes of the model.
 
+use super::disk::DATABASES;
+use super::doubt;
 use super::fault::Fault;
 use super::found;
+use super::grounds;
 use super::kinds;
-use super::life::{Life, Txn, Who};
+use super::life::{Busy, Life, Txn, Who};
 use super::matrix::Ending;
-use super::model::{Model, NAMES, No, Op};
+use super::model::{At, Filter, Model, NAMES, No, Op};
 use super::seat::Answer;
-use super::step::{Batch, Caught, Effect, Form, Stmt};
-use super::world::End;
+use super::show;
+use super::snapshot::Snapshot;
+use super::step::{Batch, Caught, Effect, Form, Level, Stmt};
+use super::world::Kept;
 
-/// Errors of locks, which may come to everybody.
-const LOCKS: &[i32] = &[1222, 1205];
+/// Errors of locks and of memory, which may come to everybody.
+const LOCKS: &[i32] = &[1222, 1205, 701];
 /// Errors that end a statement and, under XACT_ABORT, its transaction; never without.
 const STATEMENT: &[i32] = &[2627, 2601, 547, 515, 2628, 8152, 8134];
+const LOG_FULL: i32 = 9002;
+/// What a SWITCH finds in its target.
+const TARGET_HAS_ROWS: i32 = 4905;
+const NOT_SUPPORTED: i32 = 40517;
+/// Another has changed the row, or the table, since the snapshot was taken.
+const SNAPSHOT: &[i32] = &[3960, 3961];
 const KILLED: i32 = 596;
 /// A batch that ends, by an attention, with a doomed transaction.
 const DOOMED_AT_THE_END: i32 = 3998;
@@ -24,6 +35,10 @@ const ENDED_IN_TRIGGER: i32 = 3609;
 pub fn ends(w: &Who) -> bool {
     let defines = |ops: &[Op]| ops.iter().flat_map(Op::touches).any(|(_, d)| d);
     let Some(busy) = &w.busy else { return false };
+    let nothing = |s: &Stmt| s.effect == Effect::Nothing;
+    if busy.batch.stmts.iter().all(nothing) {
+        return false;
+    }
     busy.batch.has_ends()
         || busy.batch.ops().flat_map(Op::touches).any(|(_, d)| d)
         || w.txn.as_ref().is_some_and(|t| defines(&t.ops))
@@ -51,18 +66,33 @@ pub fn fits(life: &Life<'_>, who: usize, batch: &Batch) -> bool {
             Effect::Save(name) => saves.push(name.clone()),
             Effect::Back(name) if depth == 0 || !saves.contains(name) => return false,
             Effect::Look { at, .. } if view.table(at).is_none_or(|t| t.is_shut()) => return false,
+            // What others have is only known where no version of it can be in between.
+            Effect::Look { at, filter } if filter.of.is_none() => {
+                return sees_whole(life, who, depth, at);
+            }
+            Effect::Level(Level::Snapshot) if !life.world.versioned || depth > 0 => return false,
             _ => {}
         }
     }
     true
 }
 
+/// A read of everybody's rows is the same whenever it is made, or of one moment.
+pub fn sees_whole(life: &Life<'_>, who: usize, depth: u32, at: &At) -> bool {
+    let by_versions = life.world.versioned && at.db == DATABASES[1];
+    match life.who[who].level {
+        Level::ReadCommitted => by_versions,
+        Level::RepeatableRead => false,
+        Level::Serializable | Level::Snapshot => depth > 0 && !at.is_temporary(),
+    }
+}
+
 /// What stands still, for a message.
 pub fn stuck(life: &Life<'_>) -> String {
     let mut out = String::from("nobody moves:");
     for (n, w) in life.who.iter().enumerate() {
-        let what = w.busy.as_ref().map(|b| b.batch.sql());
-        out += &format!(" session {}: {:.200?};", n + 1, what);
+        let what = w.busy.as_ref().map(|b| b.batch.sql()).unwrap_or_default();
+        out += &format!(" session {}: {:.200};", n + 1, what);
     }
     for l in life
         .instance
@@ -90,7 +120,7 @@ pub fn answer(life: &mut Life<'_>, who: usize, answer: Answer) -> Result<(), Fau
             "             session {} -> {} rows, done {}, open {}, off {}, {errors:?}",
             who + 1,
             answer.rows.len(),
-            answer.has_done(false),
+            answer.has_done(false, 1),
             answer.is_open(),
             answer.off
         );
@@ -102,14 +132,7 @@ pub fn answer(life: &mut Life<'_>, who: usize, answer: Answer) -> Result<(), Fau
     let Some(busy) = life.who[who].busy.take() else {
         return Ok(());
     };
-    let ctx = Context {
-        who,
-        batch: &busy.batch,
-        seen: &busy.seen,
-        cancelled: busy.cancelled,
-        killed: busy.killed,
-        states: &busy.states,
-    };
+    let ctx = Context::new(who, &busy);
     match busy.batch.form {
         Form::Plain | Form::Bulk(_) => ctx.single(life, &answer)?,
         Form::Try(_) | Form::Around(..) => ctx.several(life, &answer)?,
@@ -122,6 +145,20 @@ pub fn answer(life: &mut Life<'_>, who: usize, answer: Answer) -> Result<(), Fau
         killed(life, who);
         return life_leaves(life, who);
     }
+    Ok(())
+}
+
+/// A session's batch has told that so many of its statements are done: the model follows.
+pub fn told(life: &mut Life<'_>, who: usize, came: usize) -> Result<(), Fault> {
+    let Some(mut busy) = life.who[who].busy.take() else {
+        return Ok(());
+    };
+    let ctx = Context::new(who, &busy);
+    for stmt in busy.batch.stmts.iter().take(came).skip(busy.told) {
+        ctx.done(life, stmt, None)?;
+    }
+    busy.told = busy.told.max(came);
+    life.who[who].busy = Some(busy);
     Ok(())
 }
 
@@ -140,11 +177,25 @@ struct Context<'a> {
     seen: &'a Model,
     cancelled: bool,
     killed: bool,
+    /// So many of its statements are done, and the model has followed.
+    told: usize,
     /// What was committed while it ran.
     states: &'a [Model],
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    fn new(who: usize, busy: &'a Busy) -> Context<'a> {
+        Context {
+            who,
+            batch: &busy.batch,
+            seen: &busy.seen,
+            cancelled: busy.cancelled,
+            killed: busy.killed,
+            told: busy.told,
+            states: &busy.states,
+        }
+    }
+
     fn fault(&self, class: &str, text: &str) -> Fault {
         Fault::new(
             class,
@@ -165,13 +216,17 @@ impl Context<'_> {
             .map(|e| e.number)
             .filter(|n| *n != KILLED)
             .collect();
-        if errors.is_empty() && answer.has_done(stmt.is_string()) {
+        // Of a text that goes to another database first an interruption may leave but that.
+        let interrupted = self.cancelled || self.killed;
+        let least = 1 + usize::from(interrupted && stmt.sql.contains("USE master; "));
+        if errors.is_empty() && answer.has_done(stmt.is_string(), least) {
             self.done(life, stmt, Some(answer))?;
             if !answer.has(KILLED) {
                 self.state(life, answer.is_open())?;
             }
             return Ok(());
         }
+        self.not_done(life, stmt)?;
         let mut ending = Ending::XactAbort;
         match answer.errors.iter().find(|e| e.number != KILLED) {
             Some(e) => {
@@ -181,7 +236,12 @@ impl Context<'_> {
                 }
             }
             None if self.cancelled => ending = Ending::Attention,
-            None if self.killed => return Ok(()),
+            None if self.killed => {
+                if life.who[self.who].txn.is_none() {
+                    self.count(life, stmt, Ending::Kill);
+                }
+                return Ok(());
+            }
             None => return Err(self.fault("no answer", "neither an error nor an end")),
         }
         if answer.has(KILLED) {
@@ -191,6 +251,16 @@ impl Context<'_> {
             self.count(life, stmt, ending);
         }
         self.after(life, answer, ending, errors.first().copied())
+    }
+
+    /// What restores leave that have not been told as done.
+    fn not_done(&self, life: &mut Life<'_>, stmt: &Stmt) -> Result<(), Fault> {
+        let left = match &stmt.effect {
+            Effect::Over(path) => life.not_replaced(path, &stmt.sql),
+            Effect::Rolls { .. } | Effect::Recovers => life.roll_interrupted(),
+            _ => Ok(()),
+        };
+        left.map_err(|f| self.fault(&f.class, &f.text))
     }
 
     /// After a statement that was not done: is the transaction still there?
@@ -204,6 +274,8 @@ impl Context<'_> {
         let open = match answer.dones.is_empty() || self.cancelled {
             false => answer.is_open(),
             true => match life.ask(self.who, "SELECT @@TRANCOUNT") {
+                // Killed between its answer and the question.
+                Some(a) if a.rows.is_empty() && a.has(KILLED) => return Ok(()),
                 Some(a) => a.rows.first().and_then(|r| r[0].as_i64()) != Some(0),
                 None => return Ok(()),
             },
@@ -211,12 +283,14 @@ impl Context<'_> {
         let w = &mut life.who[self.who];
         let abort = w.xact_abort;
         let hard = error.is_some_and(|e| STATEMENT.contains(&e));
-        let gone = [Some(1205), Some(ENDED_IN_TRIGGER)].contains(&error);
+        let gone = [1205, ENDED_IN_TRIGGER, LOG_FULL, 3960, 3961]
+            .map(Some)
+            .contains(&error);
         match (&w.txn, open) {
             (Some(_), true) if gone || hard && abort => {
                 Err(self.fault("transaction left", "its transaction is still open"))
             }
-            (Some(_), false) if hard && !abort => {
+            (Some(_), false) if hard && !abort && !self.alters() => {
                 Err(self.fault("transaction gone", "its transaction is gone"))
             }
             (None, true) => Err(self.fault("transaction made", "a transaction is open")),
@@ -227,6 +301,12 @@ impl Context<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// It changes a definition: rows that a new constraint refuses end the batch and its transaction.
+    fn alters(&self) -> bool {
+        let mut touched = self.batch.ops().flat_map(Op::touches);
+        touched.any(|(_, defines)| defines)
     }
 
     /// The transaction must be as the model has it.
@@ -250,34 +330,61 @@ impl Context<'_> {
         number: i32,
         text: &str,
     ) -> Result<(), Fault> {
-        let doomed = self.cancelled && number == DOOMED_AT_THE_END;
-        if LOCKS.contains(&number) || doomed {
+        let interrupted = self.cancelled || self.killed;
+        let doomed = interrupted && number == DOOMED_AT_THE_END;
+        let snapshot = life.who[self.who].level == Level::Snapshot;
+        let full = life.world.tight && number == LOG_FULL;
+        if LOCKS.contains(&number) || doomed || full || snapshot && SNAPSHOT.contains(&number) {
             return Ok(());
         }
         let now = life.view(self.who);
         let known = match &stmt.effect {
-            Effect::Fails(numbers) | Effect::May(numbers) => numbers.contains(&number),
-            Effect::Do(op) => {
-                let by = |m: &Model| match super::life::allowed(m, op) {
-                    Err(No::Refused(n)) => {
-                        // Rows may have several faults, and any may be found first.
-                        let hard = |n: &i32| STATEMENT.contains(n);
-                        n.contains(&number) || n.iter().any(hard) && hard(&number)
-                    }
-                    _ => false,
-                };
-                let changed = op.touches().iter().any(|(at, _)| {
-                    now.table(at).map(|t| (&t.columns, &t.indexes))
-                        != self.seen.table(at).map(|t| (&t.columns, &t.indexes))
-                });
-                by(&now) || by(self.seen) || changed && NAMES.contains(&number)
+            Effect::Fails(numbers) | Effect::May(numbers) | Effect::BackupLog(_, numbers) => {
+                numbers.contains(&number)
             }
+            Effect::Calls(at) => {
+                let lacks = |m: &Model| procedure(m, at).is_none();
+                number == 2812 && (lacks(&now) || lacks(self.seen))
+            }
+            // A file has not got its place.
+            Effect::Over(_) => number == 5123 && life.bell.spared() > 0,
+            // Tables whose columns have other numbers, since one was dropped.
+            Effect::Do(Op::Switch { .. }) if number == NOT_SUPPORTED => true,
+            // Somebody has put rows into the target meanwhile.
+            Effect::Do(Op::Switch { to, .. }) if number == TARGET_HAS_ROWS => {
+                now.table(to).is_some_and(|t| !t.rows.is_empty())
+            }
+            // It reads a table that must be there.
+            Effect::Look { at, .. } => {
+                let (at, defines) = (at.clone(), false);
+                self.explains(&now, &Op::Touch { at, defines }, number)
+            }
+            Effect::Do(op) => self.explains(&now, op, number),
             _ => false,
         };
         match known {
             true => Ok(()),
-            false => Err(self.fault(&format!("error {number}"), text)),
+            false => Err(self
+                .fault(&format!("error {number}"), text)
+                .because(grounds::of(life, self.who, stmt))),
         }
+    }
+
+    /// The operation is refused with this number, by what the session sees now or saw when it was asked.
+    fn explains(&self, now: &Model, op: &Op, number: i32) -> bool {
+        let by = |m: &Model| match super::life::allowed(m, op) {
+            Err(No::Refused(n)) => {
+                // Rows may have several faults, and any may be found first.
+                let hard = |n: &i32| STATEMENT.contains(n);
+                n.contains(&number) || n.iter().any(hard) && hard(&number)
+            }
+            _ => false,
+        };
+        let changed = op.touches().iter().any(|(at, _)| {
+            now.table(at).map(|t| (&t.columns, &t.indexes))
+                != self.seen.table(at).map(|t| (&t.columns, &t.indexes))
+        });
+        by(now) || by(self.seen) || changed && NAMES.contains(&number)
     }
 
     /// A statement was done: the model follows.
@@ -285,15 +392,51 @@ impl Context<'_> {
         let kinds = kinds::of(&stmt.sql);
         let who = self.who;
         match &stmt.effect {
-            Effect::Nothing | Effect::May(_) => done_kinds(life, who, &kinds),
+            Effect::Nothing | Effect::May(_) | Effect::Shown(_) => done_kinds(life, who, &kinds),
             Effect::Backup(path) => {
                 done_kinds(life, who, &kinds);
                 let states = life.backed_up(self.states);
-                life.world.backups.insert(path.clone(), states);
+                let files = vec![path.clone()];
+                life.world.chain.clone_from(&files);
+                life.world
+                    .backups
+                    .insert(path.clone(), Kept { states, files });
+            }
+            Effect::BackupLog(path, _) => {
+                done_kinds(life, who, &kinds);
+                let mut chain = std::mem::take(&mut life.world.open_chain);
+                if !chain.is_empty() {
+                    let states = life.backed_up(self.states);
+                    chain.push(path.clone());
+                    let files = chain.clone();
+                    life.world
+                        .backups
+                        .insert(path.clone(), Kept { states, files });
+                    life.world.chain = chain;
+                }
+            }
+            // Of several statements the first has ended: what they were to make waits for the others.
+            Effect::Restored(..)
+                if answer.is_some_and(|a| a.dones.len() < stmt.sql.matches("RESTORE ").count()) => {
             }
             Effect::Restored(path, db) => {
                 done_kinds(life, who, &kinds);
                 life.restored(path, db)
+                    .map_err(|f| self.fault(&f.class, &f.text))?;
+            }
+            Effect::Over(path) => {
+                done_kinds(life, who, &kinds);
+                life.replaced(path)
+                    .map_err(|f| self.fault(&f.class, &f.text))?;
+            }
+            Effect::Rolls { last, .. } => {
+                done_kinds(life, who, &kinds);
+                life.rolled(*last)
+                    .map_err(|f| self.fault(&f.class, &f.text))?;
+            }
+            Effect::Recovers => {
+                done_kinds(life, who, &kinds);
+                life.rolled(true)
                     .map_err(|f| self.fault(&f.class, &f.text))?;
             }
             Effect::XactAbort(on) => life.who[who].xact_abort = *on,
@@ -337,24 +480,97 @@ impl Context<'_> {
                     life.world.matrix.count(&undone, Ending::Savepoint);
                 }
             }
-            Effect::Do(op) => self.did(life, op, kinds)?,
+            Effect::Do(op) => {
+                let known = op.touches().into_iter().map(|t| t.0);
+                life.world.known.extend(known);
+                let grounds = |f: Fault, life: &Life<'_>| f.because(grounds::of(life, who, stmt));
+                self.did(life, op, kinds).map_err(|f| grounds(f, life))?;
+            }
             Effect::Look { at, filter } => {
-                let view = life.view(who);
                 done_kinds(life, who, &kinds);
-                if let (Some(table), Some(answer)) = (view.table(at), answer) {
-                    let rows = table.rows.iter().filter(|(id, _)| filter.takes(**id));
-                    if let Some(f) = found::differ(&at.sql(), &answer.rows, rows) {
-                        return Err(self.fault(&format!("look {}", f.class), &f.text));
-                    }
+                if let Some(answer) = answer {
+                    self.looked(life, (at, filter), answer)?;
                 }
+            }
+            Effect::Calls(at) => {
+                let must = procedure(&life.view(who), at);
+                done_kinds(life, who, &kinds);
+                let gave = answer.and_then(|a| a.rows.first()?.first()?.as_i64());
+                if answer.is_some() && (gave.is_none() || gave != must) {
+                    let text = format!("{gave:?} and not {must:?}");
+                    return Err(self.fault("procedure", &text));
+                }
+            }
+            Effect::Level(level) => {
+                done_kinds(life, who, &kinds);
+                life.who[who].level = *level;
             }
             Effect::Fails(_) => return Err(self.fault("acknowledged", "it must be refused")),
         }
         Ok(())
     }
 
+    /// Rows were read.
+    fn looked(
+        &self,
+        life: &mut Life<'_>,
+        (at, filter): (&At, &Filter),
+        answer: &Answer,
+    ) -> Result<(), Fault> {
+        let view = life.view(self.who);
+        let level = life.who[self.who].level;
+        if !at.is_temporary() {
+            self.take_snapshot(life);
+        }
+        let by_versions = filter.of.is_none() && level == Level::ReadCommitted;
+        let untold = match filter.of {
+            None => doubt::untold(life, self.who),
+            Some(_) => vec![life.world.model.clone()],
+        };
+        let found = match &mut life.who[self.who].txn {
+            Some(txn) if level == Level::Snapshot && !at.is_temporary() => {
+                let snapshot = &mut txn.snapshot;
+                snapshot.look(self.who, &view, (at, filter), &answer.rows)
+            }
+            _ if by_versions => {
+                let mut snapshot = Snapshot::of(self.states);
+                untold.iter().for_each(|m| snapshot.may_be(m));
+                snapshot.look(self.who, &view, (at, filter), &answer.rows)
+            }
+            _ => {
+                let differs = |model: &Model| {
+                    let view = life.view_of(model.clone(), self.who);
+                    let table = view.table(at)?;
+                    let rows = table.rows.iter().filter(|(id, _)| filter.takes(**id));
+                    found::differ(&at.sql(), &answer.rows, rows)
+                };
+                let first = differs(&untold[0]);
+                first.filter(|_| untold.iter().all(|m| differs(m).is_some()))
+            }
+        };
+        match found {
+            Some(f) => Err(self.fault(&format!("look {}", f.class), &f.text)),
+            None => Ok(()),
+        }
+    }
+
+    /// A statement under SNAPSHOT has read or changed something: what others had committed by then, told or not, is what
+    /// its transaction sees.
+    fn take_snapshot(&self, life: &mut Life<'_>) {
+        let w = &life.who[self.who];
+        if w.level != Level::Snapshot || w.txn.as_ref().is_none_or(|t| t.snapshot.is_taken()) {
+            return;
+        }
+        let untold = doubt::untold(life, self.who);
+        if let Some(txn) = &mut life.who[self.who].txn {
+            untold.iter().for_each(|m| txn.snapshot.may_be(m));
+            txn.snapshot.take();
+        }
+    }
+
     fn did(&self, life: &mut Life<'_>, op: &Op, kinds: Vec<usize>) -> Result<(), Fault> {
-        match super::life::allowed(&life.view(self.who), op) {
+        let view = life.view(self.who);
+        match super::life::allowed(&view, op) {
             Ok(()) => {}
             Err(No::Refused(n)) => {
                 let text = format!("it must be refused with one of {n:?}");
@@ -362,9 +578,10 @@ impl Context<'_> {
             }
             Err(No::Unknown) => return Err(self.fault("model", "nobody knows what it did")),
         }
+        self.take_snapshot(life);
         match &mut life.who[self.who].txn {
             Some(txn) => {
-                txn.ops.push(op.clone());
+                txn.ops.push(view.settled(op));
                 txn.kinds.extend(kinds);
                 Ok(())
             }
@@ -375,7 +592,9 @@ impl Context<'_> {
     fn commit(&self, life: &mut Life<'_>, ops: &[Op], kinds: Vec<usize>) -> Result<(), Fault> {
         for op in ops {
             if let Err(no) = life.world.model.apply(op) {
-                let text = format!("{op:.300?} is committed beside what others did: {no:?}");
+                let op = format!("{op:?}");
+                let op = show::head(&op, 300);
+                let text = format!("{op} is committed beside what others did: {no:?}");
                 return Err(self.fault("committed beside", &text));
             }
         }
@@ -395,7 +614,7 @@ impl Context<'_> {
                 _ => last = Some(number(row, 2)),
             }
         }
-        for stmt in &self.batch.stmts[..came.min(self.batch.stmts.len())] {
+        for stmt in self.batch.stmts.iter().take(came).skip(self.told) {
             self.done(life, stmt, None)?;
         }
         if let Some((error, state)) = caught {
@@ -407,8 +626,23 @@ impl Context<'_> {
             self.caught(life, error, state)?;
         } else if last.is_none() || came < self.batch.stmts.len() {
             let e = answer.errors.iter().find(|e| e.number != KILLED);
-            if let (Some(e), Some(stmt)) = (e, self.batch.stmts.get(came)) {
-                self.refusal(life, stmt, e.number, &e.to_string())?;
+            // All are bound before the first one runs: any may be the one that was refused.
+            let stmts = &self.batch.stmts;
+            let unbound = answer.rows.is_empty();
+            let suspects = if unbound {
+                &stmts[..]
+            } else {
+                stmts.get(came..=came).unwrap_or(&[])
+            };
+            if let (Some(e), Some(first)) = (e, suspects.first()) {
+                let text = e.to_string();
+                let mut explained = false;
+                for stmt in suspects {
+                    explained |= self.refusal(life, stmt, e.number, &text).is_ok();
+                }
+                if !explained {
+                    self.refusal(life, first, e.number, &text)?;
+                }
             } else if !self.cancelled && !self.killed {
                 return Err(self.fault("no answer", "neither an error nor an end"));
             }
@@ -421,6 +655,7 @@ impl Context<'_> {
                 Ending::XactAbort
             };
             let number = e.map(|e| e.number);
+            self.come_home(life);
             return match (number, self.cancelled) {
                 // A refused statement, with nothing behind it that counts.
                 (Some(n), false) if self.batch.stmts.len() == 1 => {
@@ -435,6 +670,15 @@ impl Context<'_> {
             done_kinds(life, self.who, &around);
         }
         self.state(life, last.is_some_and(|x| x != 0))
+    }
+
+    /// A batch that has gone to another database and was cut short has not come back.
+    fn come_home(&self, life: &mut Life<'_>) {
+        if let Form::Around(before, after) = &self.batch.form
+            && before.starts_with("USE ")
+        {
+            life.ask(self.who, after);
+        }
     }
 
     /// The batch did not come to its end: how far it came is not told exactly, and its transaction goes.
@@ -486,6 +730,14 @@ impl Context<'_> {
     }
 }
 
+/// The number that a procedure gives: `at` is its database, kind and name.
+fn procedure(model: &Model, at: &At) -> Option<i64> {
+    let (kind, name) = at.table.split_once(' ')?;
+    let what = (kind.to_owned(), name.to_owned());
+    let text = model.dbs.get(&at.db)?.others.get(&what)?;
+    text.rsplit(' ').next()?.parse().ok()
+}
+
 /// A statement without an effect on rows or names was done.
 fn done_kinds(life: &mut Life<'_>, who: usize, kinds: &[usize]) {
     match &mut life.who[who].txn {
@@ -494,7 +746,7 @@ fn done_kinds(life: &mut Life<'_>, who: usize, kinds: &[usize]) {
     }
 }
 
-fn committed(life: &mut Life<'_>, kinds: Vec<usize>) {
+pub fn committed(life: &mut Life<'_>, kinds: Vec<usize>) {
     life.world.matrix.count(&kinds, Ending::Commit);
     let last = &mut life.world.committed;
     last.push(kinds);
@@ -517,73 +769,4 @@ pub fn left(life: &mut Life<'_>, who: usize) {
     }
     life.world.model.dbs.remove(&format!("#{who}"));
     life.who[who] = Who::default();
-}
-
-/// What may have been committed of the running requests.
-pub fn in_doubt(life: &Life<'_>) -> Vec<Vec<Vec<Op>>> {
-    let busy = life.who.iter().filter_map(|w| Some((w, w.busy.as_ref()?)));
-    busy.map(|(w, b)| alternatives(w.txn.clone().unwrap_or_default(), &b.batch))
-        .collect()
-}
-
-/// Power is off: what was in flight is in doubt.
-pub fn power(life: &mut Life<'_>, cuts: Vec<u64>) -> End {
-    let mut in_doubt = Vec::new();
-    for w in &mut life.who {
-        let txn = w.txn.take();
-        let mut kinds = txn.as_ref().map_or_else(Vec::new, |t| t.kinds.clone());
-        let mut ending = Ending::CrashBefore;
-        if let Some(busy) = w.busy.take() {
-            kinds.extend(busy.batch.stmts.iter().flat_map(|s| kinds::of(&s.sql)));
-            let alternatives = alternatives(txn.unwrap_or_default(), &busy.batch);
-            if alternatives.len() > 1 {
-                ending = Ending::CrashInside;
-            }
-            in_doubt.push(alternatives);
-        }
-        life.world.matrix.count(&kinds, ending);
-    }
-    let committed = std::mem::take(&mut life.world.committed);
-    for kinds in &committed {
-        life.world.matrix.count(kinds, Ending::CrashAfter);
-    }
-    life.world.committed_before = committed;
-    life.world.in_doubt = in_doubt;
-    End::Down(cuts)
-}
-
-/// What a batch may have committed when power failed in it; nothing first.
-fn alternatives(txn: Txn, batch: &Batch) -> Vec<Vec<Op>> {
-    let (mut depth, mut open, mut saves) = (txn.depth, txn.ops, txn.saves);
-    let mut durable: Vec<Op> = Vec::new();
-    let mut all = vec![Vec::new()];
-    for s in &batch.stmts {
-        match &s.effect {
-            Effect::Do(op) if depth > 0 => open.push(op.clone()),
-            Effect::Do(op) => {
-                durable.push(op.clone());
-                all.push(durable.clone());
-            }
-            Effect::Begin => depth += 1,
-            Effect::Commit => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    durable.append(&mut open);
-                    all.push(durable.clone());
-                }
-            }
-            Effect::Rollback => {
-                depth = 0;
-                open.clear();
-            }
-            Effect::Save(name) => saves.push((name.clone(), open.len(), 0)),
-            Effect::Back(name) => {
-                if let Some((_, n, _)) = saves.iter().rfind(|s| s.0 == *name) {
-                    open.truncate(*n);
-                }
-            }
-            _ => {}
-        }
-    }
-    all
 }

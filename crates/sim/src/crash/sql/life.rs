@@ -3,22 +3,28 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duramen_os::sim::SimDisk;
+use duramen_base::SqlError;
+use duramen_os::IoError;
+use duramen_os::sim::{DiskOp, SimDisk};
 use duramen_os::thread::JoinHandle;
 use duramen_os::{thread, time};
 use duramen_session::Instance;
 
-use super::super::image;
-use super::super::wire::execute;
 use super::fault::Fault;
+use super::hear::Heard;
 use super::model::{Model, No, Op};
 use super::seat::{Answer, Bell, Seat};
-use super::step::{Batch, Effect, Form, Step};
+use super::snapshot::Snapshot;
+use super::step::{Batch, Effect, Form, Level, Step, Stmt};
 use super::world::{End, SESSIONS, Source, World};
-use super::{bulk, close, found, judge, kinds};
+use super::{bulk, close, doubt, judge, kinds};
 
+/// KILL of a session that is not there.
+const NOT_ACTIVE: i32 = 6106;
 /// How long a request runs before the next step comes beside it: by then it waits for somebody.
 const PATIENCE: Duration = Duration::from_millis(4);
+/// The same for a backup or a restore, which waits for nobody and takes its time: what follows it is to find it done.
+const PATIENCE_WITH_FILES: Duration = Duration::from_secs(20);
 /// How long nobody may move.
 pub const STUCK: Duration = Duration::from_secs(300);
 
@@ -33,17 +39,30 @@ pub struct Txn {
     pub saves: Vec<(String, usize, usize)>,
     /// Kinds of its statements.
     pub kinds: Vec<usize>,
+    /// Under SNAPSHOT: what was committed when it first read.
+    pub snapshot: Snapshot,
 }
 
 pub struct Busy {
     pub batch: Batch,
     pub cancelled: bool,
     pub killed: bool,
-    /// For a backup: what was committed while it ran.
+    /// What was committed while it ran, where that matters.
     pub states: Vec<Model>,
     /// What the session saw when it was asked.
     pub seen: Model,
+    /// So many of its statements are done, and the model has followed.
+    pub told: usize,
+    /// What it has told beyond that.
+    pub heard: Heard,
     pub since: time::Instant,
+}
+
+impl Busy {
+    /// Its statements that are not known to be done.
+    pub fn left(&self) -> &[Stmt] {
+        self.batch.stmts.get(self.told..).unwrap_or(&[])
+    }
 }
 
 /// A session and its client.
@@ -52,6 +71,7 @@ pub struct Who {
     pub seat: Option<Seat>,
     pub txn: Option<Txn>,
     pub xact_abort: bool,
+    pub level: Level,
     pub busy: Option<Busy>,
 }
 
@@ -99,21 +119,22 @@ impl<'a> Life<'a> {
     pub fn run(mut self) -> Result<End, Fault> {
         loop {
             self.settle()?;
-            if self.disk.is_off() {
+            if self.is_off() {
                 return self.down();
             }
             let Some(step) = self.next() else {
                 // An order that power did not come to.
                 self.disk.power_off_after(u64::MAX);
+                self.disk.clear_faults();
                 close::audit(&mut self)?;
-                return match self.disk.is_off() {
+                return match self.is_off() {
                     true => self.down(),
                     false => Ok(End::Through),
                 };
             };
             if let Step::Down { cuts } = step {
                 self.note(Step::Down { cuts: cuts.clone() });
-                return Ok(judge::power(&mut self, cuts));
+                return Ok(doubt::power(&mut self, cuts));
             }
             self.take(step)?;
         }
@@ -132,7 +153,17 @@ impl<'a> Life<'a> {
             }
         };
         self.note(Step::Down { cuts: cuts.clone() });
-        Ok(judge::power(&mut self, cuts))
+        Ok(doubt::power(&mut self, cuts))
+    }
+
+    /// There is no power any more. What fails of the disk takes it with it: whoever was refused then is in doubt, and what was
+    /// told stands.
+    pub fn is_off(&self) -> bool {
+        let failed = self.disk.failures() > self.bell.spared();
+        if failed && !self.disk.is_off() {
+            self.disk.power_off_after(0);
+        }
+        self.disk.is_off() || failed
     }
 
     pub fn note(&mut self, step: Step) {
@@ -166,7 +197,7 @@ impl<'a> Life<'a> {
         match step {
             Step::Run { who, batch, .. } => {
                 let w = &self.who[*who];
-                if w.busy.is_some() || self.is_restoring(batch) {
+                if w.busy.is_some() || self.is_restoring(batch) || self.is_closed(*who, batch) {
                     return false;
                 }
                 judge::fits(self, *who, batch) && !self.meets(*who, batch)
@@ -174,7 +205,11 @@ impl<'a> Life<'a> {
             Step::Leave { who } | Step::Cancel { who, .. } => !self.is_whole(*who),
             Step::Kill { by, who } => {
                 let free = self.who[*by].busy.is_none() && self.who[*by].txn.is_none();
-                free && by != who && !self.is_whole(*who)
+                let closed = self
+                    .who
+                    .iter()
+                    .any(|w| w.busy.as_ref().is_some_and(|b| b.batch.is_over()));
+                free && !closed && by != who && !self.is_whole(*who)
             }
             _ => true,
         }
@@ -205,19 +240,36 @@ impl<'a> Life<'a> {
         })
     }
 
+    /// A restore over a database of the story, beside whoever is at work; or anything beside such a restore.
+    fn is_closed(&self, who: usize, batch: &Batch) -> bool {
+        let mut others = self.who.iter().enumerate().filter(|(n, _)| *n != who);
+        match batch.is_over() {
+            true => others.any(|(_, w)| w.seat.is_some()) || who.is_multiple_of(2),
+            false => others.any(|(_, w)| w.busy.as_ref().is_some_and(|b| b.batch.is_over())),
+        }
+    }
+
     /// A backup or restore beside another: they would meet in the same files.
     fn is_restoring(&self, batch: &Batch) -> bool {
-        let is = |b: &Batch| matches!(b.stmts[0].effect, Effect::Backup(_) | Effect::Restored(..));
+        let rolling = self.world.rolling.as_ref();
         let known = match &batch.stmts[0].effect {
-            Effect::Restored(path, _) => self.world.backups.contains_key(path),
+            Effect::Restored(path, _) | Effect::Over(path) | Effect::Shown(path) => {
+                self.world.backups.contains_key(path)
+            }
+            Effect::Rolls { files, .. } => {
+                let kept = files.last().and_then(|f| self.world.backups.get(f));
+                kept.is_some_and(|k| k.files == *files)
+                    && (files.len() == 1 || rolling.is_some_and(|r| r.takes(files)))
+            }
+            Effect::Recovers => rolling.is_some_and(|r| r.takes_recovery()),
             _ => true,
         };
         !known
-            || is(batch)
+            || is_of_files(batch)
                 && self
                     .who
                     .iter()
-                    .any(|w| w.busy.as_ref().is_some_and(|b| is(&b.batch)))
+                    .any(|w| w.busy.as_ref().is_some_and(|b| is_of_files(&b.batch)))
     }
 
     /// It runs something that may not be interrupted.
@@ -229,19 +281,29 @@ impl<'a> Life<'a> {
 
     /// The databases as a session sees them.
     pub fn view(&self, who: usize) -> Model {
-        let mut model = self.world.model.clone();
+        self.view_of(self.world.model.clone(), who)
+    }
+
+    /// The same, if this is what is committed.
+    pub fn view_of(&self, mut model: Model, who: usize) -> Model {
         for op in self.who[who].txn.iter().flat_map(|t| &t.ops) {
             let _ = model.apply(op);
         }
         model
     }
 
-    /// Something was committed: backups that run may hold it.
+    /// Something was committed: backups that run may hold it, and who reads may have seen it.
     pub fn note_state(&mut self) {
         let model = &self.world.model;
-        for busy in self.who.iter_mut().filter_map(|w| w.busy.as_mut()) {
-            if matches!(busy.batch.stmts[0].effect, Effect::Backup(_)) {
+        for w in &mut self.who {
+            let Some(busy) = &mut w.busy else { continue };
+            let effect = &busy.batch.stmts[0].effect;
+            let files = matches!(effect, Effect::Backup(_) | Effect::BackupLog(..));
+            if files || matches!(effect, Effect::Look { .. }) {
                 busy.states.push(model.clone());
+            }
+            if let Some(txn) = w.txn.as_mut().filter(|_| w.level == Level::Snapshot) {
+                txn.snapshot.may_be(model);
             }
         }
     }
@@ -251,41 +313,9 @@ impl<'a> Life<'a> {
         let mut all = states.to_vec();
         all.extend(super::world::possible(
             &self.world.model,
-            judge::in_doubt(self),
+            doubt::in_doubt(self),
         ));
         all
-    }
-
-    /// Compares a database that was made from a backup with what that may hold, and drops it.
-    pub fn restored(&mut self, path: &str, db: &str) -> Result<(), Fault> {
-        let mut session =
-            image::login_to(&self.instance, "master").map_err(|e| Fault::new("login", e))?;
-        let found = match found::read(&mut session, db) {
-            Err(_) if self.disk.is_off() => return Ok(()),
-            other => other?,
-        };
-        let states = self.world.backups.get(path).cloned().unwrap_or_default();
-        let differences: Vec<Option<Fault>> = states
-            .iter()
-            .map(|m| {
-                m.dbs
-                    .get(super::disk::DATABASES[0])
-                    .map_or_else(|| None, |d| found.difference(d))
-            })
-            .collect();
-        if !differences.iter().any(Option::is_none) {
-            let first = differences.into_iter().flatten().next();
-            let first = first.unwrap_or_else(|| Fault::new("backup", "nobody knows the backup"));
-            return Err(Fault::new(format!("restored {}", first.class), first.text));
-        }
-        self.world.restores += 1;
-        let reply = execute(&mut session, &format!("DROP DATABASE {db}"));
-        match reply.errors.first() {
-            Some(e) if !self.disk.is_off() => {
-                Err(Fault::new(format!("error {}", e.number), e.to_string()))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Opens the session's connection, if there is none. False without power.
@@ -297,7 +327,7 @@ impl<'a> Life<'a> {
         let seat = Seat::open(&self.instance, &self.disk, &self.bell, db);
         let since = time::now();
         while seat.spid().is_none() {
-            if self.disk.is_off() {
+            if self.is_off() {
                 return Ok(false);
             }
             if let Some(e) = seat.refused() {
@@ -344,16 +374,38 @@ impl<'a> Life<'a> {
                 self.ordered = true;
                 Ok(())
             }
+            Step::Breaks { op, after } => {
+                let (code, call) = (5, "simulated");
+                self.disk.fail_nth(op, after, IoError::Os { code, call });
+                match op {
+                    // That of a name is told, and nothing more.
+                    DiskOp::Name => self.bell.spare(self.disk.failures() + 1),
+                    _ => self.ordered = true,
+                }
+                Ok(())
+            }
             Step::Audit => close::audit(self),
             Step::Down { .. } => Ok(()),
         }
     }
 
+    /// No change of a name fails any more.
+    pub fn end_break(&mut self) {
+        if self.bell.spared() > 0 && !self.ordered {
+            self.disk.clear_faults();
+            self.bell.spare(self.disk.failures());
+        }
+    }
+
     fn dispatch(&mut self, who: usize, batch: Batch) {
+        if !batch.is_over() {
+            self.end_break();
+        }
         let seen = self.view(who);
-        if let Effect::Backup(path) = &batch.stmts[0].effect {
-            // Whatever is in that file is overwritten.
-            self.world.backups.remove(path);
+        self.forget_backups(&batch.stmts[0]);
+        let world = &*self.world;
+        if let Some(txn) = self.who[who].txn.as_mut() {
+            txn.snapshot.may_be(&world.model);
         }
         let sql = batch.sql();
         self.world.statements += batch.stmts.len() as u64;
@@ -361,7 +413,8 @@ impl<'a> Life<'a> {
         let Some(seat) = &w.seat else { return };
         match &batch.form {
             Form::Bulk(load) => seat.bulk(sql, bulk::rows(load)),
-            _ => seat.batch(sql),
+            Form::Plain => seat.batch(sql),
+            Form::Try(_) | Form::Around(..) => seat.several(sql),
         }
         w.busy = Some(Busy {
             batch,
@@ -369,14 +422,45 @@ impl<'a> Life<'a> {
             killed: false,
             states: vec![self.world.model.clone()],
             seen,
+            told: 0,
+            heard: Heard::new(),
             since: time::now(),
         });
     }
 
+    /// What a statement may do to backups that are there, whether it comes to its end or not.
+    fn forget_backups(&mut self, stmt: &Stmt) {
+        let world = &mut *self.world;
+        match &stmt.effect {
+            // Whatever is in that file is overwritten.
+            Effect::Backup(path) => {
+                world.backups.retain(|_, k| !k.files.contains(path));
+                if world.chain.contains(path) {
+                    world.chain.clear();
+                }
+            }
+            // What it takes no other has.
+            Effect::BackupLog(..) => world.open_chain = std::mem::take(&mut world.chain),
+            Effect::Over(_) => {
+                world.chain.clear();
+                world.cut_restore = Some(stmt.sql.clone());
+            }
+            Effect::Rolls { files, .. } => world.begin_roll(files),
+            Effect::Recovers => world.begin_roll(&[]),
+            _ if stmt.sql.contains("RECOVERY SIMPLE") => world.chain.clear(),
+            _ => {}
+        }
+    }
+
     /// Waits until the session's request has ended, or waits itself.
     fn wait_for(&mut self, who: usize) -> Result<(), Fault> {
+        let busy = self.who[who].busy.as_ref();
+        let patience = match busy.is_some_and(|b| is_of_files(&b.batch)) {
+            true => PATIENCE_WITH_FILES,
+            false => PATIENCE,
+        };
         let since = time::now();
-        while since.elapsed() < PATIENCE && !self.disk.is_off() {
+        while since.elapsed() < patience && !self.is_off() {
             if self.who[who].seat.as_ref().is_none_or(Seat::has_answer) {
                 break;
             }
@@ -394,7 +478,7 @@ impl<'a> Life<'a> {
             if let Some(answer) = self.who[who].seat.as_ref()?.take() {
                 return (!answer.off).then_some(answer);
             }
-            if self.disk.is_off() || since.elapsed() > STUCK {
+            if self.is_off() || since.elapsed() > STUCK {
                 return None;
             }
             self.bell.wait(&mut self.seen, Duration::from_millis(1));
@@ -405,9 +489,10 @@ impl<'a> Life<'a> {
     /// have waited for them.
     pub fn settle(&mut self) -> Result<(), Fault> {
         loop {
-            if self.disk.is_off() {
+            if self.is_off() {
                 return self.judge_all();
             }
+            self.hear()?;
             let waiting =
                 |w: &Who| w.busy.is_some() && !w.seat.as_ref().is_none_or(Seat::has_answer);
             let ended = |w: &Who| w.busy.is_some() && w.seat.as_ref().is_some_and(Seat::has_answer);
@@ -430,10 +515,11 @@ impl<'a> Life<'a> {
                 self.bell.wait(&mut self.seen, Duration::from_millis(50));
                 continue;
             }
-            // Whoever is about to end a transaction ends it first.
-            for _ in 0..50 {
-                let ender = |w: &Who| waiting(w) && judge::ends(w);
-                if !self.who.iter().any(ender) || self.disk.is_off() {
+            // Whoever is about to end a transaction ends it first: what others were told may follow from it.
+            let since = time::now();
+            while since.elapsed() < STUCK && !self.is_off() {
+                let ender = |w: &Who| waiting(w) && judge::ends(w) && !self.is_blocked(w);
+                if !self.who.iter().any(ender) {
                     break;
                 }
                 thread::sleep(Duration::from_micros(200));
@@ -442,27 +528,22 @@ impl<'a> Life<'a> {
         }
     }
 
-    fn judge_all(&mut self) -> Result<(), Fault> {
-        let mut ended: Vec<(bool, u64, usize, Answer)> = Vec::new();
-        for (n, w) in self.who.iter().enumerate() {
-            if w.busy.is_some()
-                && let Some(answer) = w.seat.as_ref().and_then(Seat::take)
-            {
-                ended.push((!judge::ends(w), answer.number, n, answer));
-            }
-        }
-        ended.sort_by_key(|e| (e.0, e.1));
-        for (_, _, who, answer) in ended {
-            judge::answer(self, who, answer)?;
-        }
-        Ok(())
+    /// It waits for a lock.
+    pub fn is_blocked(&self, w: &Who) -> bool {
+        let Some(spid) = w.seat.as_ref().and_then(Seat::spid) else {
+            return false;
+        };
+        let all = self.instance.databases.all();
+        let locks = all.first().map(|d| d.db.engine.locks.snapshot());
+        let mut locks = locks.into_iter().flatten();
+        locks.any(|l| l.waited.is_some() && l.spid.0 == spid)
     }
 
     pub fn leave(&mut self, who: usize) -> Result<(), Fault> {
         let interrupted = !self.is_whole(who) && self.who[who].attention();
         if interrupted || self.who[who].busy.is_some() {
             let since = time::now();
-            while self.who[who].busy.is_some() && !self.disk.is_off() {
+            while self.who[who].busy.is_some() && !self.is_off() {
                 if since.elapsed() > STUCK {
                     return Err(Fault::new("stuck", judge::stuck(self)));
                 }
@@ -473,14 +554,14 @@ impl<'a> Life<'a> {
         let Some(seat) = self.who[who].seat.take() else {
             return Ok(());
         };
-        if self.disk.is_off() {
+        if self.is_off() {
             self.who[who].seat = Some(seat);
             return Ok(());
         }
         let thread = seat.leave();
         let since = time::now();
         while !thread.is_finished() {
-            if self.disk.is_off() {
+            if self.is_off() {
                 return Ok(());
             }
             if since.elapsed() > STUCK {
@@ -499,17 +580,18 @@ impl<'a> Life<'a> {
         let Some(spid) = self.who[who].seat.as_ref().and_then(Seat::spid) else {
             return Ok(());
         };
+        let mut again = false;
         if let Some(busy) = &mut self.who[who].busy {
-            busy.killed = true;
+            again = std::mem::replace(&mut busy.killed, true);
         }
         let Some(answer) = self.ask(by, &format!("KILL {spid}")) else {
             return Ok(());
         };
         self.world.statements += 1;
-        self.world
-            .matrix
-            .count(&[kinds::number("KILL")], super::matrix::Ending::Commit);
-        if let Some(e) = answer.errors.first() {
+        judge::committed(self, vec![kinds::number("KILL")]);
+        // Who has been killed before may be gone.
+        let gone = |e: &&SqlError| !(again && e.number == NOT_ACTIVE);
+        if let Some(e) = answer.errors.iter().find(gone) {
             return Err(Fault::new(
                 format!("error {}", e.number),
                 format!("KILL: {e}"),
@@ -521,6 +603,20 @@ impl<'a> Life<'a> {
         judge::killed(self, who);
         self.leave(who)
     }
+}
+
+/// A backup or a restore.
+fn is_of_files(batch: &Batch) -> bool {
+    matches!(
+        batch.stmts[0].effect,
+        Effect::Backup(_)
+            | Effect::BackupLog(..)
+            | Effect::Restored(..)
+            | Effect::Over(_)
+            | Effect::Shown(_)
+            | Effect::Rolls { .. }
+            | Effect::Recovers
+    )
 }
 
 /// What a session sees when an operation is done: `Ok` when it must be done.

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::define::{alike, define};
-use super::table::{Check, Column, FORBIDDEN, Index, Made, Row, Table, Trigger, Ty, Val};
+use super::table::{Check, Column, FORBIDDEN, Foreign, Index, Made, Row, Table, Trigger, Ty, Val};
+use super::{keys, others};
 
 /// A table's database and name. Temporary tables of session n are in `#n`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -74,7 +75,7 @@ pub enum Set {
     Plus(i64),
 }
 
-/// Objects that are no tables: kind (as `sys.objects` or the class has it), name; what their text is.
+/// What is no table: kind and name, see [`others`].
 pub type Other = (String, String);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -195,9 +196,11 @@ pub enum Op {
         value: i64,
         split: bool,
     },
+    /// CREATE or ALTER.
     CreateTrigger {
         at: At,
         trigger: Trigger,
+        replaces: bool,
     },
     DropTrigger {
         at: At,
@@ -207,6 +210,10 @@ pub enum Op {
         at: At,
         name: String,
         enable: bool,
+    },
+    AddForeign {
+        at: At,
+        key: Foreign,
     },
     /// NOCHECK, CHECK, or WITH CHECK CHECK of a constraint.
     EnableCheck {
@@ -225,6 +232,11 @@ pub enum Op {
         at: At,
         defines: bool,
     },
+    /// A database becomes what a backup of it holds.
+    Becomes {
+        db: String,
+        state: Box<Db>,
+    },
     /// Makes (with its text) or drops what is no table.
     Other {
         db: String,
@@ -237,7 +249,8 @@ pub enum Op {
 /// Errors of what has no such name, or has one already.
 pub const NAMES: &[i32] = &[
     2501, 208, 207, 4902, 3701, 1088, 4701, 4924, 1911, 2714, 3728, 15248, 15225, 3703, 2727, 218,
-    15151, 4922, 5074, 1913, 1759, 4916, 213, 2705, 102, 15335, 219, 3729, 1779, 1781, 1902, 2812,
+    15151, 2760, 4922, 5074, 1913, 1759, 4916, 213, 2705, 102, 15335, 219, 3729, 1779, 1781, 1902,
+    2812, 1801, 3727, 4917, 4920, 4121, 3739, 308, 911, 1768, 8197, 15014, 15023, 15025,
 ];
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -327,7 +340,11 @@ impl Op {
             | Op::EnableCheck { at, .. }
             | Op::Statistics { at, .. } => vec![(at.clone(), true)],
             Op::Switch { at, to, .. } => vec![(at.clone(), true), (to.clone(), true)],
-            Op::NextUsed { db } | Op::Boundary { db, .. } => vec![(
+            Op::AddForeign { at, key } => {
+                let (db, table) = (at.db.clone(), key.parent.clone());
+                vec![(at.clone(), true), (At { db, table }, true)]
+            }
+            Op::NextUsed { db } | Op::Boundary { db, .. } | Op::Becomes { db, .. } => vec![(
                 At {
                     db: db.clone(),
                     table: EVERY.to_owned(),
@@ -335,13 +352,7 @@ impl Op {
                 true,
             )],
             Op::Touch { at, defines } => vec![(at.clone(), *defines)],
-            Op::Other { db, what, .. } => vec![(
-                At {
-                    db: db.clone(),
-                    table: format!("{} {}", what.0, what.1),
-                },
-                true,
-            )],
+            Op::Other { db, what, text, .. } => others::touches(db, what, text.as_ref()),
         }
     }
 }
@@ -358,6 +369,37 @@ impl Model {
     fn open(&mut self, at: &At) -> Result<&mut Table, No> {
         let table = self.db(&at.db).tables.get_mut(&at.table);
         table.map(Arc::make_mut).ok_or_else(missing)
+    }
+
+    /// The same effect without its source: a transaction does not keep others from changing what it has read.
+    pub fn settled(&self, op: &Op) -> Op {
+        let settled = match op {
+            Op::InsertSelect {
+                at,
+                from,
+                columns,
+                filter,
+                add,
+            } => {
+                let rows = self.selected(from, columns, filter, *add);
+                rows.ok().map(|rows| Op::Insert {
+                    at: at.clone(),
+                    rows,
+                    bulk: false,
+                })
+            }
+            Op::Into { at, .. } => {
+                let mut after = self.clone();
+                let done = after.apply(op).is_ok();
+                let table = after.table(at).filter(|_| done);
+                table.map(|table| Op::Create {
+                    at: at.clone(),
+                    table: Box::new((**table).clone()),
+                })
+            }
+            _ => None,
+        };
+        settled.unwrap_or_else(|| op.clone())
     }
 
     /// Does it, whole or not at all.
@@ -390,20 +432,33 @@ impl Model {
                 filter,
                 identity,
             } => self.into(at, from, columns, filter, identity.as_deref()),
-            Op::Update { at, filter, set } => update(self.open(at)?, filter, set),
+            Op::Update { at, filter, set } => {
+                update(self.open(at)?, filter, set)?;
+                self.refers(at, |id| filter.takes(id))
+            }
             Op::Delete { at, filter } => {
                 let table = self.open(at)?;
                 shut(table)?;
+                let gone = table.rows.keys().copied().filter(|id| filter.takes(*id));
+                let gone: Vec<i64> = gone.collect();
                 table.rows.retain(|id, _| !filter.takes(*id));
-                Ok(())
+                keys::gone(self.db(&at.db), &at.table, &gone)
             }
+            Op::AddForeign { at, key } => keys::add(self.db(&at.db), &at.table, key),
             Op::Truncate { at } => {
+                let referred = self.db(&at.db).is_referred_to(&at.table);
                 let table = self.open(at)?;
+                if referred {
+                    return Err(refused(&[4712]));
+                }
                 shut(table)?;
                 table.rows.clear();
                 Ok(())
             }
             Op::TruncatePart { at, number } => {
+                if self.db(&at.db).is_referred_to(&at.table) {
+                    return Err(No::Unknown);
+                }
                 let bounds = self.db(&at.db).partition(*number);
                 let table = self.open(at)?;
                 let (low, high) = bounds.filter(|_| table.partitioned).ok_or(No::Unknown)?;
@@ -420,18 +475,32 @@ impl Model {
                 Ok(())
             }
             Op::Boundary { db, value, split } => boundary(self.db(db), *value, *split),
+            Op::Becomes { db, state } => {
+                self.dbs.insert(db.clone(), (**state).clone());
+                Ok(())
+            }
             Op::Create { at, table } => self.make(at, (**table).clone()),
             Op::Drop { at } => {
+                if self.db(&at.db).is_referred_to(&at.table) {
+                    return Err(refused(&[3726]));
+                }
                 let gone = self.db(&at.db).tables.remove(&at.table);
                 gone.map(|_| ()).ok_or_else(missing)
             }
             Op::Rename { at, to } => {
                 let db = self.db(&at.db);
-                if db.tables.contains_key(to) {
+                if db.tables.contains_key(to) && *to != at.table {
                     return Err(refused(&[15335]));
                 }
                 let table = db.tables.remove(&at.table).ok_or_else(missing)?;
                 db.tables.insert(to.clone(), table);
+                for table in db.tables.values_mut() {
+                    if table.foreign.iter().any(|f| f.parent == at.table) {
+                        let table = Arc::make_mut(table);
+                        let mine = table.foreign.iter_mut().filter(|f| f.parent == at.table);
+                        mine.for_each(|f| f.parent.clone_from(to));
+                    }
+                }
                 Ok(())
             }
             Op::Other {
@@ -439,22 +508,24 @@ impl Model {
                 what,
                 text,
                 replaces,
-            } => {
-                let others = &mut self.db(db).others;
-                match text {
-                    None if what.0 == "schema" && others.values().any(|t| *t == what.1) => {
-                        Err(refused(&[3729]))
-                    }
-                    None => others.remove(what).map(|_| ()).ok_or_else(missing),
-                    Some(_) if others.contains_key(what) != *replaces => Err(missing()),
-                    Some(text) => {
-                        others.insert(what.clone(), text.clone());
-                        Ok(())
-                    }
+            } => others::change(&mut self.db(db).others, what, text.as_ref(), *replaces),
+            _ => {
+                let at = op_at(op);
+                let referred = self.db(&at.db).is_referred_to(&at.table);
+                let table = self.open(at)?;
+                match referred && ends_key(table, op) {
+                    true => Err(No::Unknown),
+                    false => define(table, op),
                 }
             }
-            _ => define(self.open(op_at(op))?, op),
         }
+    }
+
+    /// Rows of a table refer to rows that are there.
+    fn refers(&mut self, at: &At, which: impl Fn(i64) -> bool + Copy) -> Done {
+        let table = self.table(at).ok_or_else(missing)?.clone();
+        let rows = table.rows.iter().filter(|(id, _)| which(**id));
+        keys::refer(self.db(&at.db), &table, rows)
     }
 
     fn make(&mut self, at: &At, table: Table) -> Done {
@@ -485,6 +556,7 @@ impl Model {
             }
             table.rows.insert(*id, row);
         }
+        self.refers(at, |id| rows.iter().any(|(given, _)| *given == id))?;
         match stopped {
             true => Err(refused(&[3609])),
             false => Ok(()),
@@ -504,7 +576,9 @@ impl Model {
             && target.rows.is_empty()
             && !target.partitioned
             && from.partitioned == number.is_some()
-            && alike(&from, &target);
+            && alike(&from, &target)
+            && !self.db(&at.db).is_referred_to(&at.table)
+            && !self.db(&at.db).is_referred_to(&to.table);
         if !fits {
             return Err(No::Unknown);
         }
@@ -580,6 +654,17 @@ impl Model {
     }
 }
 
+/// It takes away what a key refers to, or may.
+fn ends_key(table: &Table, op: &Op) -> bool {
+    match op {
+        Op::DropIndex { name, .. } | Op::DropConstraint { name, .. } | Op::Disable { name, .. } => {
+            let mut guards = table.indexes.iter().filter(|i| i.columns == ["id"]);
+            guards.any(|i| i.name == *name)
+        }
+        _ => false,
+    }
+}
+
 fn boundary(db: &mut Db, value: i64, split: bool) -> Done {
     let is_there = db.boundaries.contains(&value);
     match split {
@@ -627,8 +712,9 @@ fn op_at(op: &Op) -> &At {
         | Op::EnableTrigger { at, .. }
         | Op::EnableCheck { at, .. }
         | Op::Statistics { at, .. }
+        | Op::AddForeign { at, .. }
         | Op::RenameColumn { at, .. } => at,
-        Op::Other { .. } | Op::NextUsed { .. } | Op::Boundary { .. } => {
+        Op::Other { .. } | Op::NextUsed { .. } | Op::Boundary { .. } | Op::Becomes { .. } => {
             unreachable!("is no table's")
         }
     }

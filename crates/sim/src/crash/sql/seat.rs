@@ -1,6 +1,7 @@
 //! Sessions on threads of their own, each with one request at a time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{SqlError, SqlResult};
 use duramen_os::sim::SimDisk;
@@ -30,10 +31,11 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Its statement has ended well. The end of a batch has no command; that of an EXECUTE says nothing of the string.
-    pub fn has_done(&self, is_string: bool) -> bool {
+    /// So many statements have ended well. The end of a batch has no command; that of an EXECUTE says nothing of the string.
+    pub fn has_done(&self, is_string: bool, least: usize) -> bool {
         let tells = |command| command != 0 && !(is_string && command == EXECUTE);
-        self.dones.iter().any(|d| !d.error && tells(d.command))
+        let well = self.dones.iter().filter(|d| !d.error && tells(d.command));
+        well.count() >= least
     }
 
     /// A transaction is open afterwards.
@@ -41,24 +43,49 @@ impl Answer {
         self.dones.last().is_some_and(|d| d.in_transaction)
     }
 
+    /// An error was told, or caught: a row of three that begins with -1 says so.
+    pub fn is_refused(&self) -> bool {
+        let caught = |r: &Vec<Value>| r.len() == 3 && r[0].as_i64() == Some(-1);
+        !self.errors.is_empty() || self.rows.iter().any(caught)
+    }
+
     pub fn has(&self, number: i32) -> bool {
         self.errors.iter().any(|e| e.number == number)
     }
 }
 
-impl ResultSink for Answer {
+/// A request that runs has told how far it came.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Among what all sessions tell.
+    pub when: u64,
+    /// So many of its statements are done.
+    pub came: usize,
+}
+
+/// Takes down an answer.
+struct Ear<'a> {
+    answer: &'a mut Answer,
+    /// Whom a batch of several statements tells how far it came.
+    tells: Option<&'a Shared>,
+}
+
+impl ResultSink for Ear<'_> {
     fn columns(&mut self, _columns: &[ColumnMeta]) {}
 
     fn row(&mut self, values: &[Value]) {
-        self.rows.push(values.to_vec());
+        self.answer.rows.push(values.to_vec());
+        if let (Some(shared), [Value::Int(came)]) = (self.tells, values) {
+            shared.tell(usize::try_from(*came).unwrap_or(0));
+        }
     }
 
     fn done(&mut self, done: &Done) {
-        self.dones.push(*done);
+        self.answer.dones.push(*done);
     }
 
     fn error(&mut self, error: &SqlError) {
-        self.errors.push(error.clone());
+        self.answer.errors.push(error.clone());
     }
 
     fn info(&mut self, _message: &SqlError) {}
@@ -85,6 +112,8 @@ impl BulkSource for Rows {
 
 enum Order {
     Batch(String),
+    /// Several statements, with a row of one number after each.
+    Several(String),
     Bulk(String, Rows),
     Leave,
 }
@@ -93,6 +122,7 @@ enum Order {
 struct Mail {
     order: Option<Order>,
     answer: Option<Answer>,
+    told: Vec<Told>,
     spid: Option<u16>,
     /// The login was refused.
     refused: Option<String>,
@@ -103,9 +133,20 @@ struct Mail {
 pub struct Bell {
     ended: Mutex<u64>,
     rung: Condvar,
+    spared: AtomicU64,
+    told: AtomicU64,
 }
 
 impl Bell {
+    /// So many failures of the disk are told to whoever meets them, and power stays on.
+    pub fn spare(&self, failures: u64) {
+        self.spared.store(failures, Ordering::SeqCst);
+    }
+
+    pub fn spared(&self) -> u64 {
+        self.spared.load(Ordering::SeqCst)
+    }
+
     /// Waits for the next end of a request, or so long.
     pub fn wait(&self, seen: &mut u64, limit: std::time::Duration) -> bool {
         let mut ended = self.ended.lock();
@@ -171,6 +212,10 @@ impl Seat {
         self.order(Order::Batch(sql));
     }
 
+    pub fn several(&self, sql: String) {
+        self.order(Order::Several(sql));
+    }
+
     pub fn bulk(&self, sql: String, rows: Rows) {
         self.order(Order::Bulk(sql, rows));
     }
@@ -189,6 +234,11 @@ impl Seat {
 
     pub fn take(&self) -> Option<Answer> {
         self.shared.mail.lock().answer.take()
+    }
+
+    /// What its request has told since the last call, the oldest first.
+    pub fn told(&self) -> Vec<Told> {
+        std::mem::take(&mut self.shared.mail.lock().told)
     }
 
     pub fn has_answer(&self) -> bool {
@@ -228,13 +278,33 @@ impl Shared {
             let mut answer = Answer::default();
             match order {
                 Order::Leave => return,
-                Order::Batch(sql) => session.execute_batch(&sql, &mut answer, cancel),
+                Order::Batch(sql) => {
+                    let (answer, tells) = (&mut answer, None);
+                    session.execute_batch(&sql, &mut Ear { answer, tells }, cancel);
+                }
+                Order::Several(sql) => {
+                    let (answer, tells) = (&mut answer, Some(self));
+                    session.execute_batch(&sql, &mut Ear { answer, tells }, cancel);
+                }
                 Order::Bulk(sql, rows) => load(&mut session, &sql, rows, &mut answer, cancel),
             }
-            answer.off = self.disk.is_off();
+            let broken = self.is_broken() && answer.is_refused();
+            answer.off = self.disk.is_off() || broken;
             answer.number = *self.bell.ended.lock() + 1;
             self.mail.lock().answer = Some(answer);
             self.ring();
+        }
+    }
+
+    fn is_broken(&self) -> bool {
+        self.disk.failures() > self.bell.spared()
+    }
+
+    /// What was told with the power on stands.
+    fn tell(&self, came: usize) {
+        if !self.disk.is_off() && !self.is_broken() {
+            let when = self.bell.told.fetch_add(1, Ordering::SeqCst);
+            self.mail.lock().told.push(Told { when, came });
         }
     }
 
@@ -251,10 +321,13 @@ fn load(
     answer: &mut Answer,
     cancel: &CancelToken,
 ) {
-    session.execute_batch(sql, answer, cancel);
+    let tells = None;
+    let mut ear = Ear { answer, tells };
+    session.execute_batch(sql, &mut ear, cancel);
+    let answer = &mut *ear.answer;
     let announced = answer.errors.is_empty() && !cancel.is_set();
     answer.dones.clear();
     if announced {
-        session.bulk_load(&mut rows, answer, cancel);
+        session.bulk_load(&mut rows, &mut ear, cancel);
     }
 }

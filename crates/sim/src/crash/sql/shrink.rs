@@ -1,4 +1,5 @@
-//! A failing story made short: steps, then statements of batches, then rows are left out as long as the finding stays.
+//! A failing story made short: steps, then statements of batches, then rows are left out as long as the finding stays: it is
+//! of the same class, and the model's opinion has the same grounds. A name that nobody has made is refused for its own sake.
 
 use super::step::{Effect, Form, Step};
 use super::{Failure, run_steps};
@@ -42,7 +43,7 @@ impl Hunt {
         }
         self.left -= 1;
         match run_steps(self.seed, steps) {
-            Err(found) if found.fault.class == self.best.fault.class => {
+            Err(found) if found.fault.is_like(&self.best.fault) => {
                 // What was left out because it made no sense any more is gone.
                 self.best = found;
                 true

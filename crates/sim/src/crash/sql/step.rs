@@ -2,8 +2,39 @@
 
 use std::fmt::Write as _;
 
+use duramen_os::sim::DiskOp;
+
 use super::model::{At, Filter, Op};
+use super::show;
 use super::table::Val;
+
+/// How a session reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Level {
+    #[default]
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+    Snapshot,
+}
+
+impl Level {
+    pub const ALL: [Level; 4] = [
+        Level::ReadCommitted,
+        Level::RepeatableRead,
+        Level::Serializable,
+        Level::Snapshot,
+    ];
+
+    pub fn sql(self) -> &'static str {
+        match self {
+            Level::ReadCommitted => "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            Level::RepeatableRead => "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+            Level::Serializable => "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+            Level::Snapshot => "SET TRANSACTION ISOLATION LEVEL SNAPSHOT",
+        }
+    }
+}
 
 /// What a statement does, if it is not refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +46,7 @@ pub enum Effect {
     Save(String),
     Back(String),
     XactAbort(bool),
+    Level(Level),
     Do(Op),
     /// Rows that are read and compared.
     Look {
@@ -27,8 +59,24 @@ pub enum Effect {
     May(Vec<i32>),
     /// A backup of the first database to this file.
     Backup(String),
-    /// A database of that name is made from this file.
+    /// A backup of the first database's log to this file, or one of these numbers.
+    BackupLog(String, Vec<i32>),
+    /// A database of that name is made from this file, and from those that it follows.
     Restored(String, String),
+    /// The first database becomes what is in this file, and in those that it follows.
+    Over(String),
+    /// Of these files, a backup and the log backups that follow it, the last is restored upon the others, into a database
+    /// that waits for the next; the last of all opens it.
+    Rolls {
+        files: Vec<String>,
+        last: bool,
+    },
+    /// That database is opened without another.
+    Recovers,
+    /// A procedure of this database gives its number.
+    Calls(At),
+    /// A backup is read.
+    Shown(String),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,17 +95,59 @@ impl Stmt {
     pub fn touches(&self) -> Vec<(At, bool)> {
         match &self.effect {
             Effect::Do(op) => op.touches(),
-            Effect::Look { at, .. } => vec![(at.clone(), false)],
+            Effect::Look { at, .. } | Effect::Calls(at) => vec![(at.clone(), false)],
             _ => Vec::new(),
         }
     }
 
-    /// In a string it would be the same: not so a temporary table, which goes with the string.
+    /// In a string it would be the same: not so a temporary table or procedure, which goes with the string.
     pub fn fits_string(&self) -> bool {
         match &self.effect {
-            Effect::Do(Op::Other { .. } | Op::CreateTrigger { .. }) => false,
+            Effect::Do(Op::Other { db, .. }) => !db.starts_with('#'),
             Effect::Do(Op::Create { at, .. } | Op::Into { at, .. }) => !at.is_temporary(),
             _ => true,
+        }
+    }
+
+    /// It is the same in another database: all its names say theirs.
+    pub fn names_databases(&self) -> bool {
+        match &self.effect {
+            Effect::Do(
+                Op::Other { .. }
+                | Op::CreateTrigger { .. }
+                | Op::DropTrigger { .. }
+                | Op::Rename { .. }
+                | Op::RenameColumn { .. }
+                | Op::AddForeign { .. }
+                | Op::NextUsed { .. }
+                | Op::Boundary { .. },
+            ) => false,
+            Effect::Do(_) => true,
+            _ => false,
+        }
+    }
+
+    /// It may stand in a batch with others: by itself, or in a string.
+    pub fn fits_try(&self) -> bool {
+        self.fits_string() || !self.is_module()
+    }
+
+    /// A module's definition is a batch by itself.
+    fn is_module(&self) -> bool {
+        matches!(&self.effect, Effect::Do(Op::CreateTrigger { .. }))
+            || ["PROCEDURE ", "VIEW ", "FUNCTION ", "SCHEMA "]
+                .iter()
+                .any(|w| {
+                    self.sql.starts_with(&format!("CREATE {w}"))
+                        || self.sql.starts_with(&format!("ALTER {w}"))
+                })
+    }
+
+    /// In a string where it must be.
+    pub fn alone_in_string(self) -> Stmt {
+        match self.is_module() {
+            true => self.in_string(),
+            false => self,
         }
     }
 
@@ -162,7 +252,12 @@ impl Batch {
     /// How far it came is only told when it comes to its end: whoever interrupts it would not know what is committed.
     pub fn is_whole(&self, in_transaction: bool) -> bool {
         let told = matches!(self.form, Form::Try(_) | Form::Around(..));
-        told && (!in_transaction || self.has_ends())
+        self.is_over() || told && (!in_transaction || self.has_ends())
+    }
+
+    /// It restores over a database of the story: nothing else happens meanwhile.
+    pub fn is_over(&self) -> bool {
+        matches!(self.stmts[0].effect, Effect::Over(_))
     }
 
     /// It may end a transaction in its midst.
@@ -187,6 +282,8 @@ pub enum Step {
     Rest { ms: u64 },
     /// Power fails in the midst of the n-th change of the disk from now on.
     Fails { after: u64 },
+    /// The n-th operation of this kind from now on fails.
+    Breaks { op: DiskOp, after: u64 },
     /// There is no power any more; recoveries are cut after so many changes.
     Down { cuts: Vec<u64> },
     /// Everybody ends, and everything is looked at.
@@ -200,7 +297,11 @@ impl Step {
             Step::Run { who, batch, on } => {
                 let also = if *on { " (not waited for)" } else { "" };
                 let rows = match &batch.form {
-                    Form::Bulk(load) => format!("\n  -- {} rows: {:?}", load.rows.len(), load.rows),
+                    Form::Bulk(load) => {
+                        let rows: Vec<String> =
+                            load.rows.iter().map(|(id, r)| show::must(*id, r)).collect();
+                        format!("\n  -- {} rows: {}", rows.len(), rows.join(", "))
+                    }
                     _ => String::new(),
                 };
                 format!("-- session {}{also}\n{}{rows}", who + 1, batch.sql())
@@ -215,6 +316,9 @@ impl Step {
             Step::Rest { ms } => format!("-- {ms} ms pass"),
             Step::Fails { after } => {
                 format!("-- power fails in the change {after} of the disk from here")
+            }
+            Step::Breaks { op, after } => {
+                format!("-- the disk fails in the {after}. {op:?} from here")
             }
             Step::Down { cuts } if cuts.is_empty() => "-- no power; the next start".to_owned(),
             Step::Down { cuts } => {

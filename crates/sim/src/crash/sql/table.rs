@@ -222,6 +222,23 @@ pub struct Trigger {
     pub disabled: bool,
 }
 
+/// What the deletion of a row does to those that refer to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnDelete {
+    NoAction,
+    Cascade,
+    SetNull,
+}
+
+/// FOREIGN KEY (column) REFERENCES parent (id)
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Foreign {
+    pub name: String,
+    pub column: String,
+    pub parent: String,
+    pub on_delete: OnDelete,
+}
+
 /// What ids are divided by to find those that a trigger forbids.
 pub const FORBIDDEN: i64 = 53;
 
@@ -235,6 +252,7 @@ pub struct Table {
     pub indexes: Vec<Index>,
     pub checks: Vec<Check>,
     pub triggers: Vec<Trigger>,
+    pub foreign: Vec<Foreign>,
     /// Statistics that somebody has asked for.
     pub statistics: Vec<String>,
     /// On the partition scheme, by id.
@@ -389,6 +407,13 @@ impl Table {
         for c in &self.checks {
             let disabled = i32::from(c.disabled);
             out.push(format!("{name} check {} {disabled}", c.name));
+        }
+        for f in &self.foreign {
+            let (action, parent) = (f.on_delete as i32, &f.parent);
+            out.push(format!(
+                "{name} foreign {} {} {parent} {action}",
+                f.name, f.column
+            ));
         }
         for s in &self.statistics {
             out.push(format!("{name} statistics {s}"));

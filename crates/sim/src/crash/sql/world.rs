@@ -1,6 +1,6 @@
 //! A story from its first start to the check of its files: lives of the process, one after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +10,13 @@ use duramen_storage::check;
 
 use super::super::wire::execute;
 use super::super::{audit, image};
-use super::fault::{self, Fault};
+use super::fault::Fault;
 use super::found;
 use super::generate::Generator;
 use super::life::Life;
 use super::matrix::{Ending, Matrix};
-use super::model::{Model, Op};
+use super::model::{At, Db, Model, Op};
+use super::restores::{Rolling, restore_again};
 use super::step::Step;
 use super::table::{Column, Index, Made, Table, Ty, Val};
 use super::{disk, found::Found};
@@ -36,19 +37,47 @@ pub enum Source {
 /// Operations that may have been done when power failed, by session: alternatives, the first of which is none.
 pub type InDoubt = Vec<Vec<Vec<Op>>>;
 
+/// A backup.
+pub struct Kept {
+    /// What it may hold.
+    pub states: Vec<Model>,
+    /// What a restore of it reads: a backup of the database, and log backups up to this one.
+    pub files: Vec<String>,
+}
+
 pub struct World {
     pub seed: u64,
     pub source: Source,
     pub steps: Vec<Step>,
     pub model: Model,
+    /// What has been there, sometime.
+    pub known: BTreeSet<At>,
     pub matrix: Matrix,
     pub statements: u64,
     pub crashes: u64,
     /// Pages of logs that were looked at, and those changed by two sessions or more.
     pub pages: (u64, u64),
-    /// Backups by file, with what they may hold.
-    pub backups: BTreeMap<String, Vec<Model>>,
+    /// Backups by file.
+    pub backups: BTreeMap<String, Kept>,
+    /// The RESTORE over the first database that power has cut: until it has been done again, nobody can use that.
+    pub cut_restore: Option<String>,
+    /// The newest backup of the first database, and the log backups that follow it without a gap.
+    pub chain: Vec<String>,
+    /// The same while another log backup runs.
+    pub open_chain: Vec<String>,
     pub restores: u64,
+    /// What is restored step by step.
+    pub rolling: Option<Rolling>,
+    /// Chains of log backups that were restored step by step to their end.
+    pub chains: u64,
+    /// Restores over the first database that left it RECOVERY_PENDING.
+    pub pending: u64,
+    /// The first database is one of these: it was restored, and nobody has looked.
+    pub become_one_of: Vec<Db>,
+    /// The databases have row versions.
+    pub versioned: bool,
+    /// A log is soon full.
+    pub tight: bool,
     /// Audits with CHECKDB.
     pub audits: u64,
     pub in_doubt: InDoubt,
@@ -79,19 +108,29 @@ impl World {
             source,
             steps: Vec::new(),
             model: prepared_model(),
+            known: BTreeSet::new(),
             matrix: Matrix::default(),
             statements: 0,
             crashes: 0,
             audits: 0,
             pages: (0, 0),
             backups: BTreeMap::new(),
+            cut_restore: None,
+            chain: Vec::new(),
+            open_chain: Vec::new(),
             restores: 0,
+            rolling: None,
+            chains: 0,
+            pending: 0,
+            become_one_of: Vec::new(),
+            versioned: disk::is_versioned(seed),
+            tight: disk::is_tight(seed),
             in_doubt: Vec::new(),
             committed: Vec::new(),
             committed_before: Vec::new(),
             trace: 0,
             disk: disk::of(seed),
-            memory: [512 << 10, 1 << 20, 4 << 20][(seed % 3) as usize],
+            memory: [2 << 20, 4 << 20, 16 << 20][(seed % 3) as usize],
             elapsed: Duration::ZERO,
             lives: 0,
             talk: std::env::var_os("DURAMEN_SIM_TALK").is_some(),
@@ -129,14 +168,11 @@ impl World {
         for report in reports {
             let path = report.path.display().to_string();
             let left = path.starts_with("/data/r.")
+                || path.starts_with("/data/q.")
                 || ["d0", "d1"]
                     .iter()
                     .any(|d| path.starts_with(&format!("/data/{d}.")) && !is_there(d));
-            if let Some(f) = report
-                .findings
-                .iter()
-                .find(|f| !left && !fault::is_known(i64::from(f.number)))
-            {
+            if let Some(f) = report.findings.first().filter(|_| !left) {
                 return Err(Fault::new(
                     format!("files {}", f.number),
                     format!("the offline check of {path}: {} {}", f.number, f.text),
@@ -209,6 +245,7 @@ impl World {
     fn recovered(&mut self, instance: &Arc<Instance>) -> Result<(), Fault> {
         let unavailable = instance.databases.unavailable();
         // One whose restore was cut waits for another.
+        let cut = self.cut_restore.take();
         let left = |u: &&Arc<Unavailable>| u.state != DatabaseState::Restoring;
         if let Some(refused) = unavailable.iter().find(left) {
             let text = format!("after a start, {refused}");
@@ -226,13 +263,34 @@ impl World {
                 format!("DROP DATABASE r: {e}"),
             ));
         }
+        self.roll_after_start(instance, &mut session)?;
+        if let Some(sql) = &cut {
+            restore_again(instance, &mut session, sql)?;
+        }
         drop(session);
         let found = look(instance)?;
         let mut first = None;
-        for mut model in possible(&self.model, std::mem::take(&mut self.in_doubt)) {
+        let in_doubt = std::mem::take(&mut self.in_doubt);
+        let mut models = vec![self.model.clone()];
+        if !self.become_one_of.is_empty() {
+            let like = |state: Db| {
+                let mut model = self.model.clone();
+                model.dbs.insert(disk::DATABASES[0].to_owned(), state);
+                model
+            };
+            models = std::mem::take(&mut self.become_one_of)
+                .into_iter()
+                .map(like)
+                .collect();
+        }
+        let models = models.iter().flat_map(|m| possible(m, in_doubt.clone()));
+        for mut model in models {
             model.dbs.retain(|name, _| !name.starts_with('#'));
             match differs(&found, &model) {
                 None => {
+                    if let (Some(_), Some(db)) = (&cut, model.dbs.get_mut(disk::DATABASES[0])) {
+                        db.next_used = true;
+                    }
                     self.model = model;
                     return check_structures(instance);
                 }
@@ -273,7 +331,7 @@ pub fn look(instance: &Arc<Instance>) -> Result<Vec<Found>, Fault> {
     for db in disk::DATABASES {
         all.push(found::read(&mut session, db)?);
     }
-    all.push(found::databases(&mut session)?);
+    all.push(found::of_server(&mut session)?);
     Ok(all)
 }
 

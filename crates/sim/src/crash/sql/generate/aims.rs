@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 
 use super::{Generator, Scene};
+use crate::crash::sql::kinds::{ALL, Fate, K, KINDS};
 use crate::crash::sql::life::Life;
+use crate::crash::sql::matrix::Ending;
 use crate::crash::sql::model::{At, Filter, Op, Set};
-use crate::crash::sql::step::{Batch, Caught, Effect, Form, Step, Stmt};
+use crate::crash::sql::step::{Batch, Caught, Effect, Form, Level, Step, Stmt};
 use crate::crash::sql::world::SESSIONS;
 
-fn run(who: usize, sql: &str, effect: Effect) -> Step {
+pub(super) fn run(who: usize, sql: &str, effect: Effect) -> Step {
     Step::Run {
         who,
         batch: Batch::plain(sql.to_owned(), effect),
@@ -29,7 +31,7 @@ fn on(step: Step) -> Step {
 }
 
 /// A change of a row that everybody may change.
-fn meet(who: usize, table: u32) -> Step {
+pub(super) fn meet(who: usize, table: u32) -> Step {
     let at = At {
         db: "a".to_owned(),
         table: format!("lk{table}"),
@@ -44,70 +46,239 @@ fn meet(who: usize, table: u32) -> Step {
     run(who, &sql, Effect::Do(Op::Update { at, filter, set }))
 }
 
+/// Somebody is to interrupt it.
+fn interrupts(ending: Option<Ending>) -> bool {
+    matches!(ending, Some(Ending::Attention | Ending::Kill))
+}
+
+/// The forms of [`Generator::ending`] that lead to an end.
+fn ways(ending: Ending, changes: bool) -> &'static [u64] {
+    match ending {
+        Ending::Commit => &[0],
+        Ending::Rollback if changes => &[1, 1, 15],
+        Ending::Rollback => &[1],
+        Ending::Savepoint => &[2],
+        Ending::XactAbort => &[3],
+        Ending::Caught => &[4],
+        Ending::Deadlock => &[5],
+        Ending::Attention => &[6, 6, 7],
+        Ending::Kill => &[8],
+        Ending::Disconnect => &[9],
+        Ending::CrashBefore => &[10],
+        Ending::CrashInside => &[11, 12],
+        Ending::CrashAfter | Ending::CrashInRecovery => &[13],
+    }
+}
+
 impl Generator {
     /// A statement and the steps to its end, for a session that is free.
     pub(super) fn aim(&mut self, life: &Life<'_>) -> Option<VecDeque<Step>> {
         let who = self.rng.below(self.sessions as u64) as usize;
-        let idle = |n: usize| life.who[n].busy.is_none() && life.who[n].txn.is_none();
-        let other = (0..SESSIONS).find(|n| *n != who && idle(*n));
-        if !idle(who) {
+        // A story with a theme ends what is open for it.
+        let clears = self.theme.is_some();
+        let is_open = |n: usize| life.who[n].txn.is_some();
+        let free = |n: usize| life.who[n].busy.is_none() && (clears || !is_open(n));
+        let others = || (0..SESSIONS).filter(|n| *n != who && free(*n));
+        let other = others().find(|n| !is_open(*n)).or_else(|| others().next());
+        if !free(who) {
             return None;
         }
-        let view = life.view(who);
+        let view = match is_open(who) {
+            true => life.world.model.clone(),
+            false => life.view(who),
+        };
         let scene = Scene {
             who,
             view: &view,
             depth: 1,
             saves: Vec::new(),
+            level: Level::ReadCommitted,
+            versioned: life.world.versioned,
         };
-        if self.rng.one_in(5) {
-            return self.meeting(life, &scene, other?);
+        let theme = self.theme.filter(|_| self.rng.below(4) > 0);
+        if theme.is_none() && self.rng.one_in(5) {
+            return self.meeting(life, &scene, other.filter(|n| !is_open(*n))?);
         }
-        let form = self.one_of_each(&scene)?;
-        let step = |batch: Batch| Step::Run {
-            who,
-            batch,
-            on: false,
+        self.look_at_backups(life);
+        let ending = theme.map(|t| t.ending);
+        let mut all = VecDeque::new();
+        if life.who[who].level != Level::ReadCommitted {
+            let level = Level::ReadCommitted;
+            all.push_back(run(who, level.sql(), Effect::Level(level)));
+        }
+        let opened = [Some(who), other].into_iter().flatten();
+        for n in opened.filter(|n| is_open(*n)) {
+            all.push_front(run(n, "ROLLBACK", Effect::Rollback));
+        }
+        let kind = match theme {
+            Some(t) => ALL[t.kind],
+            None => self.any_kind()?,
         };
+        let fate = KINDS[kind as usize].fate;
+        match kind {
+            _ if fate == Fate::Flow => all.extend(self.bracketed(who, ending)),
+            K::Kill => {
+                all.push_back(run(who, "SET NOCOUNT OFF", Effect::Nothing));
+                let step = Step::Kill { by: other?, who };
+                all.extend(self.alone(who, other?, step, ending));
+            }
+            K::RestoreLog => all.extend(self.roll_forward(life, (who, other?), ending)),
+            K::Restore if !interrupts(ending) && self.rng.one_in(2) => {
+                all.clear();
+                all.extend(self.restore_over(life, ending)?);
+            }
+            _ => {
+                let (before, batch) = self.with_needs(&scene, kind)?;
+                let step = |batch| Step::Run {
+                    who,
+                    batch,
+                    on: false,
+                };
+                all.extend(before.into_iter().map(step));
+                let step = step(batch);
+                all.extend(match fate {
+                    Fate::Alone | Fate::Short => self.alone(who, other?, step, ending),
+                    _ => {
+                        let changes = fate == Fate::Change;
+                        self.ending(life, (who, other), step, changes, ending)?
+                    }
+                });
+            }
+        }
+        Some(all)
+    }
+
+    /// The beginnings and ends of transactions, one in the other.
+    fn bracketed(&mut self, who: usize, ending: Option<Ending>) -> Vec<Step> {
+        let commit = || run(who, "COMMIT", Effect::Commit);
+        let mut all = vec![
+            run(who, "BEGIN TRAN", Effect::Begin),
+            run(who, "BEGIN TRAN", Effect::Begin),
+            run(who, "SAVE TRAN s0", Effect::Save("s0".to_owned())),
+            run(who, "ROLLBACK TRAN s0", Effect::Back("s0".to_owned())),
+            commit(),
+        ];
+        if ending != Some(Ending::CrashBefore) {
+            all.push(commit());
+        }
+        match ending {
+            Some(Ending::CrashBefore | Ending::CrashAfter) => {
+                all.push(Step::Down { cuts: Vec::new() });
+            }
+            Some(Ending::CrashInRecovery) => {
+                let cuts = vec![self.rng.below(60)];
+                all.push(Step::Down { cuts });
+            }
+            _ => {}
+        }
+        all
+    }
+
+    /// The ends of what is in no transaction.
+    pub(super) fn alone(
+        &mut self,
+        who: usize,
+        other: usize,
+        step: Step,
+        ending: Option<Ending>,
+    ) -> Vec<Step> {
+        let cuts = vec![self.rng.below(60)];
+        let n = match ending {
+            None => self.rng.below(6),
+            Some(Ending::CrashAfter) => 0,
+            Some(Ending::CrashInRecovery) => 1,
+            Some(Ending::Attention) => 2,
+            Some(Ending::Kill) => 3,
+            Some(Ending::CrashInside) => 4,
+            Some(_) => 5,
+        };
+        match n {
+            0 => vec![step, Step::Down { cuts: Vec::new() }],
+            1 => vec![step, Step::Down { cuts }],
+            2 => {
+                let scale = [40, 400, 4000][self.rng.below(3) as usize];
+                let after = self.rng.below(scale);
+                vec![on(step), Step::Cancel { who, after }]
+            }
+            3 => vec![on(step), Step::Kill { by: other, who }],
+            4 => {
+                let scale = [4, 12, 40][self.rng.below(3) as usize];
+                let after = self.rng.below(scale);
+                vec![Step::Fails { after }, step, Step::Down { cuts }]
+            }
+            _ => vec![step],
+        }
+    }
+
+    /// The ends of a transaction with a step in it. `changes`: there is something to be refused, undone or cut.
+    fn ending(
+        &mut self,
+        life: &Life<'_>,
+        (who, other): (usize, Option<usize>),
+        step: Step,
+        changes: bool,
+        ending: Option<Ending>,
+    ) -> Option<Vec<Step>> {
+        let Step::Run { batch: form, .. } = &step else {
+            return None;
+        };
+        let form = form.clone();
         let begin = run(who, "BEGIN TRAN", Effect::Begin);
         let commit = run(who, "COMMIT", Effect::Commit);
+        let rollback = run(who, "ROLLBACK", Effect::Rollback);
+        let abort = run(who, "SET XACT_ABORT ON", Effect::XactAbort(true));
         let mut cuts = Vec::new();
         if self.rng.one_in(2) {
             cuts.push(self.rng.below(60));
         }
-        let steps: Vec<Step> = match self.rng.below(14) {
-            0 => vec![begin, step(form), commit],
-            1 => vec![begin, step(form), run(who, "ROLLBACK", Effect::Rollback)],
+        let n = match (ending, changes) {
+            (Some(ending), _) => {
+                let ways = ways(ending, changes);
+                *self.rng.choose(ways)?
+            }
+            (None, true) => self.rng.below(16),
+            // Those without CrashInside, Caught, Attention.
+            (None, false) => [0, 1, 2, 3, 5, 8, 9, 10, 13][self.rng.below(9) as usize],
+        };
+        Some(match n {
+            0 => vec![begin, step, commit],
+            1 => vec![begin, step, rollback],
             2 => vec![
                 begin,
                 run(who, "SAVE TRAN s0", Effect::Save("s0".to_owned())),
-                step(form),
+                step,
                 run(who, "ROLLBACK TRAN s0", Effect::Back("s0".to_owned())),
                 commit,
             ],
-            3 => vec![
-                run(who, "SET XACT_ABORT ON", Effect::XactAbort(true)),
-                begin,
-                step(form),
-                run(who, "SELECT 1 / 0", Effect::Fails(vec![8134])),
-            ],
-            4 if form.form == Form::Plain && form.stmts[0].fits_string() => {
+            3 => {
+                let fails = run(who, "SELECT 1 / 0", Effect::Fails(vec![8134]));
+                vec![abort, begin, step, fails]
+            }
+            4 | 14 if form.form == Form::Plain && form.stmts[0].fits_try() => {
                 let mut batch = form;
+                let first = batch.stmts.remove(0);
+                batch
+                    .stmts
+                    .push(match first.fits_string() && self.rng.one_in(2) {
+                        true => first.in_string(),
+                        false => first.alone_in_string(),
+                    });
                 batch.form = Form::Try(Caught::Rollback);
                 batch.stmts.push(Stmt {
                     sql: "RAISERROR('x', 16, 1)".to_owned(),
                     effect: Effect::Fails(vec![50000]),
                 });
-                vec![begin, step(batch)]
+                let on = false;
+                vec![begin, Step::Run { who, batch, on }]
             }
-            4..6 => {
+            4..6 | 14 => {
                 let other = other?;
                 vec![
                     run(who, "SET DEADLOCK_PRIORITY LOW", Effect::Nothing),
                     run(who, "SET LOCK_TIMEOUT -1", Effect::Nothing),
                     run(other, "SET LOCK_TIMEOUT -1", Effect::Nothing),
                     begin,
-                    step(form),
+                    step,
                     meet(who, 1),
                     run(other, "BEGIN TRAN", Effect::Begin),
                     meet(other, 2),
@@ -118,9 +289,9 @@ impl Generator {
                 ]
             }
             6 => vec![
-                run(who, "SET XACT_ABORT ON", Effect::XactAbort(true)),
+                abort,
                 begin,
-                step(form),
+                step,
                 on(run(who, "WAITFOR DELAY '00:00:05'", Effect::Nothing)),
                 Step::Cancel { who, after: 50 },
             ],
@@ -128,38 +299,49 @@ impl Generator {
             7 => {
                 let other = other?;
                 let (at, _) = form.stmts[0].touches().first()?.clone();
-                if at.is_temporary() || view.table(&at).is_none() {
+                if at.is_temporary() || life.view(who).table(&at).is_none() {
                     return None;
                 }
                 let sql = format!("SELECT COUNT(*) FROM {} WITH (TABLOCKX)", at.sql());
+                // By then another may have dropped it.
+                let defines = false;
+                let holds = Effect::Do(Op::Touch { at, defines });
                 vec![
                     run(other, "BEGIN TRAN", Effect::Begin),
-                    run(other, &sql, Effect::Nothing),
+                    run(other, &sql, holds),
                     run(who, "SET LOCK_TIMEOUT -1", Effect::Nothing),
                     begin,
-                    on(step(form)),
+                    on(step),
                     Step::Cancel { who, after: 500 },
                     run(other, "ROLLBACK", Effect::Rollback),
                 ]
             }
-            8 => vec![begin, step(form), Step::Kill { by: other?, who }],
-            9 => vec![begin, step(form), Step::Leave { who }],
-            10 => vec![begin, step(form), Step::Down { cuts }],
+            8 => vec![begin, step, Step::Kill { by: other?, who }],
+            9 => vec![begin, step, Step::Leave { who }],
+            10 => vec![begin, step, Step::Down { cuts }],
             11 => {
-                let after = self.rng.below(8);
-                vec![Step::Fails { after }, step(form), Step::Down { cuts }]
+                let after = [0, 0, 1, 1, 2, 3, 5, 8][self.rng.below(8) as usize];
+                vec![Step::Fails { after }, step, Step::Down { cuts }]
             }
             12 => {
                 let after = self.rng.below(3);
                 let fails = Step::Fails { after };
-                vec![begin, step(form), fails, commit, Step::Down { cuts }]
+                vec![begin, step, fails, commit, Step::Down { cuts }]
+            }
+            // The undoing itself is interrupted, and goes on.
+            15 => {
+                let after = self.rng.below(100);
+                let interrupt = match (self.rng.one_in(2), other) {
+                    (true, Some(by)) => Step::Kill { by, who },
+                    _ => Step::Cancel { who, after },
+                };
+                vec![begin, step, on(rollback), interrupt]
             }
             _ => {
                 cuts.push(self.rng.below(60));
-                vec![begin, step(form), commit, Step::Down { cuts }]
+                vec![begin, step, commit, Step::Down { cuts }]
             }
-        };
-        Some(steps.into())
+        })
     }
 
     /// Another session changes rows of a table while one that has changed some is still to decide.
@@ -179,6 +361,8 @@ impl Generator {
             view: &view,
             depth: 0,
             saves: Vec::new(),
+            level: Level::ReadCommitted,
+            versioned: life.world.versioned,
         };
         let who = scene.who;
         let mut steps = vec![run(who, "BEGIN TRAN", Effect::Begin)];
@@ -202,23 +386,5 @@ impl Generator {
             _ => run(who, "ROLLBACK", Effect::Rollback),
         });
         Some(steps.into())
-    }
-
-    /// A change of any kind, each as likely as the others.
-    fn one_of_each(&mut self, scene: &Scene<'_>) -> Option<Batch> {
-        let stmt = match self.rng.below(10) {
-            0 => return self.bulk(scene),
-            1..3 => self.rows(scene),
-            3..5 => self.other(scene),
-            5..7 => {
-                let (at, table) = self.table(scene)?;
-                self.lesser(scene, at, table)
-            }
-            _ => self.define(scene),
-        }?;
-        Some(Batch {
-            stmts: vec![stmt],
-            form: Form::Plain,
-        })
     }
 }

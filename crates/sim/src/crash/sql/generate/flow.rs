@@ -1,8 +1,8 @@
 //! Transactions: their beginnings, ends and savepoints; TRY and CATCH around what may fail.
 
 use super::{Generator, Scene};
-use crate::crash::sql::model::{No, Op};
-use crate::crash::sql::step::{Batch, Caught, Effect, Form, Stmt};
+use crate::crash::sql::model::No;
+use crate::crash::sql::step::{Batch, Caught, Effect, Form, Level, Stmt};
 
 impl Generator {
     pub(super) fn flow(&mut self, scene: &Scene<'_>) -> Batch {
@@ -10,11 +10,10 @@ impl Generator {
         let point = format!("s{}", self.rng.below(2));
         if scene.depth == 0 {
             return match self.rng.below(14) {
-                12 => {
-                    let level = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]
-                        [self.rng.below(3) as usize];
-                    let sql = format!("SET TRANSACTION ISOLATION LEVEL {level}");
-                    Batch::plain(sql, Effect::Nothing)
+                11..13 => {
+                    let last = if scene.versioned { 4 } else { 3 };
+                    let level = Level::ALL[self.rng.below(last) as usize];
+                    one(level.sql(), Effect::Level(level))
                 }
                 0 => one("SET XACT_ABORT ON", Effect::XactAbort(true)),
                 1 => one("SET XACT_ABORT OFF", Effect::XactAbort(false)),
@@ -54,15 +53,15 @@ impl Generator {
                 view: &view,
                 depth: scene.depth,
                 saves: scene.saves.clone(),
+                ..*scene
             };
             let Some(stmt) = self.change(&inner) else {
                 continue;
             };
-            // A module's definition is a batch by itself.
             let Effect::Do(op) = &stmt.effect else {
                 continue;
             };
-            if matches!(op, Op::Other { .. } | Op::CreateTrigger { .. }) {
+            if !stmt.fits_try() {
                 continue;
             }
             if matches!(view.apply(op), Err(No::Unknown)) {
@@ -75,7 +74,11 @@ impl Generator {
             if again && !stmt.fits_string() {
                 continue;
             }
-            stmts.push(if again { stmt.in_string() } else { stmt });
+            stmts.push(if again {
+                stmt.in_string()
+            } else {
+                stmt.alone_in_string()
+            });
         }
         if self.rng.one_in(4) {
             stmts.push(Stmt {

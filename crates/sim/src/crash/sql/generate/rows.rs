@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::{Generator, Scene};
+use crate::crash::sql::disk::DATABASES;
 use crate::crash::sql::model::{At, Filter, Op, Set};
-use crate::crash::sql::step::{Batch, Effect, Form, Load, Stmt};
+use crate::crash::sql::step::{Batch, Effect, Form, Level, Load, Stmt};
 use crate::crash::sql::table::{Column, Table, Ty, Val};
 use crate::crash::sql::world::SESSIONS;
 
@@ -64,7 +65,34 @@ impl Generator {
         out
     }
 
+    /// What columns of a table may refer to: rows of the session's own.
+    pub(super) fn look_up_parents(&mut self, scene: &Scene<'_>, at: &At, table: &Table) {
+        self.parents.clear();
+        for f in &table.foreign {
+            let of = At {
+                db: at.db.clone(),
+                table: f.parent.clone(),
+            };
+            let own = |id: &i64| id % SESSIONS as i64 == scene.who as i64;
+            let rows = scene
+                .view
+                .table(&of)
+                .into_iter()
+                .flat_map(|t| t.rows.keys());
+            let mut ids: Vec<i64> = rows.copied().filter(own).collect();
+            // One that is not there, most likely.
+            ids.push((self.rng.below(KEYS) * SESSIONS as u64 + scene.who as u64) as i64);
+            self.parents.push((f.column.clone(), ids));
+        }
+    }
+
     fn one(&mut self, c: &Column) -> Val {
+        if let Some((_, ids)) = self.parents.iter().find(|p| p.0 == c.name) {
+            return match c.nullable && self.rng.one_in(4) {
+                true => Val::Null,
+                false => self.rng.choose(ids).map_or(Val::Null, |id| Val::Int(*id)),
+            };
+        }
         match c.nullable && self.rng.one_in(6) {
             true => Val::Null,
             false => self.value(c.ty),
@@ -78,7 +106,7 @@ impl Generator {
             .find(|id| !table.rows.contains_key(id))
     }
 
-    fn insert(&mut self, scene: &Scene<'_>, at: At, table: &Table) -> Option<Stmt> {
+    pub(super) fn insert(&mut self, scene: &Scene<'_>, at: At, table: &Table) -> Option<Stmt> {
         let given = self.given(table);
         let names: Vec<String> = given.iter().map(|g| g.0.clone()).collect();
         let mut rows: Vec<(i64, Given)> = Vec::new();
@@ -126,10 +154,8 @@ impl Generator {
     }
 
     /// Many rows by INSERT ... SELECT.
-    fn load(&mut self, scene: &Scene<'_>, at: At, table: &Table) -> Option<Stmt> {
-        self.loads_into(table)?;
-        let mut given = self.given(table);
-        given.retain(|(n, _)| self.loads_column(table, n));
+    pub(super) fn load(&mut self, scene: &Scene<'_>, at: At, table: &Table) -> Option<Stmt> {
+        let given = self.given(table);
         let ids = self.ids(scene.who, table)?;
         let each: Vec<String> = ids.iter().map(|i| format!("({i})")).collect();
         let values: String = given
@@ -170,25 +196,14 @@ impl Generator {
         (!ids.is_empty()).then_some(ids)
     }
 
-    /// `None` where loads into heaps are left out.
-    fn loads_into(&self, table: &Table) -> Option<()> {
-        (table.clustered().is_some() || !self.without.has("loads")).then_some(())
-    }
-
-    /// False for values outside the row where loads of them are left out.
-    fn loads_column(&self, table: &Table, name: &str) -> bool {
-        !self.without.has("lob-loads") || table.column(name).is_none_or(|c| c.ty != Ty::Max)
-    }
-
     fn insert_select(&mut self, scene: &Scene<'_>, at: At, table: &Table) -> Option<Stmt> {
-        self.loads_into(table)?;
         let (from, source) = self.table(scene)?;
         let columns: Vec<String> = table
             .columns
             .iter()
             .filter(|c| c.is_given() && source.column(&c.name).is_some_and(|s| s.is_given()))
             .map(|c| c.name.clone())
-            .filter(|n| self.loads_column(table, n))
+            .filter(|n| table.foreign.iter().all(|f| f.column != *n))
             .collect();
         let filter = self.filter(scene.who);
         let add = (SESSIONS as u64 * (KEYS + self.rng.below(4000))) as i64;
@@ -213,12 +228,13 @@ impl Generator {
         })
     }
 
-    fn update(&mut self, scene: &Scene<'_>, at: At, table: &Table) -> Option<Stmt> {
+    pub(super) fn update(&mut self, scene: &Scene<'_>, at: At, table: &Table) -> Option<Stmt> {
         let filter = self.some(scene.who, table);
         let mut set = Vec::new();
         for c in table.columns.iter().filter(|c| c.is_given()) {
             if self.rng.one_in(2) {
-                let how = match c.ty.is_number() && self.rng.one_in(3) {
+                let refers = self.parents.iter().any(|p| p.0 == c.name);
+                let how = match c.ty.is_number() && !refers && self.rng.one_in(3) {
                     true => Set::Plus(self.rng.below(9) as i64),
                     false => Set::To(self.one(c)),
                 };
@@ -247,7 +263,7 @@ impl Generator {
         })
     }
 
-    fn delete(&mut self, scene: &Scene<'_>, at: At) -> Stmt {
+    pub(super) fn delete(&mut self, scene: &Scene<'_>, at: At) -> Stmt {
         let filter = match scene.view.table(&at) {
             Some(table) => self.some(scene.who, table),
             None => self.filter(scene.who),
@@ -295,7 +311,16 @@ impl Generator {
 
     pub(super) fn look(&mut self, scene: &Scene<'_>) -> Option<Batch> {
         let (at, _) = self.table(scene)?;
-        let filter = self.filter(scene.who);
+        let mut filter = self.filter(scene.who);
+        let by_versions = scene.versioned && at.db == DATABASES[1];
+        let whole = match scene.level {
+            Level::ReadCommitted => by_versions,
+            Level::RepeatableRead => false,
+            Level::Serializable | Level::Snapshot => scene.depth > 0 && !at.is_temporary(),
+        };
+        if whole && self.rng.below(4) > 0 {
+            filter.of = None;
+        }
         let sql = format!("SELECT * FROM {} WHERE {}", at.sql(), filter.sql());
         Some(Batch::plain(sql, Effect::Look { at, filter }))
     }
@@ -303,14 +328,6 @@ impl Generator {
     /// A bulk load.
     pub(super) fn bulk(&mut self, scene: &Scene<'_>) -> Option<Batch> {
         let (at, table) = self.table(scene)?;
-        self.loads_into(table)?;
-        if table
-            .columns
-            .iter()
-            .any(|c| !self.loads_column(table, &c.name))
-        {
-            return None;
-        }
         let columns: Vec<(String, Ty)> = table
             .columns
             .iter()

@@ -3,10 +3,10 @@
 use super::{Generator, Scene};
 use crate::crash::sql::model::{At, Op};
 use crate::crash::sql::step::{Effect, Stmt};
-use crate::crash::sql::table::{Check, Column, FORBIDDEN, Index, Made, Table, Trigger, Ty};
+use crate::crash::sql::table::{Check, Column, Index, Made, Table, Ty};
 
 /// The columns that tables may have: a name has its type.
-const POOL: [(&str, Ty); 9] = [
+const POOL: [(&str, Ty); 10] = [
     ("c0", Ty::Int),
     ("c1", Ty::BigInt),
     ("c2", Ty::Decimal),
@@ -16,6 +16,7 @@ const POOL: [(&str, Ty); 9] = [
     ("c6", Ty::Max),
     ("c7", Ty::Varchar(3000)),
     ("c8", Ty::Int),
+    ("c9", Ty::Varchar(7000)),
 ];
 
 fn stmt(sql: String, op: Op) -> Option<Stmt> {
@@ -46,7 +47,8 @@ impl Generator {
             49..60 => self.add_column(at, table),
             60..65 => self.drop_column(at, table),
             65..69 => self.alter_column(at, table),
-            69..74 => self.add_constraint(at, table),
+            69..72 => self.add_constraint(at, table),
+            72..74 => self.foreign_key(scene, at, table),
             74..79 => self.drop_constraint(at, table),
             79..88 => self.create_index(at, table),
             88..92 => self.drop_index(at, table),
@@ -56,7 +58,7 @@ impl Generator {
         }
     }
 
-    fn column(&mut self, name: &str, ty: Ty) -> Column {
+    pub(super) fn column(&mut self, name: &str, ty: Ty) -> Column {
         let nullable = self.rng.below(3) > 0;
         let default = match self.rng.one_in(4) {
             true => Some((self.name("df"), self.value(ty))),
@@ -99,7 +101,7 @@ impl Generator {
         })
     }
 
-    fn create(&mut self, scene: &Scene<'_>) -> Option<Stmt> {
+    pub(super) fn create(&mut self, scene: &Scene<'_>) -> Option<Stmt> {
         let at = self.place(scene.who);
         if scene.view.table(&at).is_some() && !self.rng.one_in(15) {
             return None;
@@ -111,12 +113,12 @@ impl Generator {
         }
         let mut table = Table::default();
         for (name, ty) in POOL {
-            if self.rng.one_in(3) && (ty != Ty::Max || !self.without.has("lob")) {
+            if self.rng.one_in(3) {
                 let c = self.column(name, ty);
                 table.columns.push(c);
             }
         }
-        if self.rng.one_in(3) && !self.without.has("identity") {
+        if self.rng.one_in(3) {
             let c = self.identity();
             table.columns.push(c);
         }
@@ -170,34 +172,20 @@ impl Generator {
     /// Partitions, triggers, statistics, constraints that nobody asks.
     pub(super) fn lesser(&mut self, scene: &Scene<'_>, at: At, table: &Table) -> Option<Stmt> {
         match self.rng.below(12) {
-            0 => self.boundary(scene),
+            0 => self.boundary(scene).or_else(|| self.next_used(scene)),
             1..3 if table.partitioned => {
                 let number = 1 + self.rng.below(4) as usize;
                 let sql = format!("TRUNCATE TABLE {} WITH (PARTITIONS ({number}))", at.sql());
                 stmt(sql, Op::TruncatePart { at, number })
             }
             3..6 => self.switch(scene, at, table),
-            6..8 => self.trigger(scene, at, table),
-            8..10 => {
-                let check = self.rng.choose(&table.checks)?;
-                let (name, enable) = (check.name.clone(), check.disabled);
-                let verify = enable && self.rng.one_in(2);
-                let word = match (enable, verify) {
-                    (false, _) => "NOCHECK",
-                    (true, false) => "CHECK",
-                    (true, true) => "WITH CHECK CHECK",
-                };
-                let sql = format!("ALTER TABLE {} {word} CONSTRAINT {name}", at.sql());
-                stmt(
-                    sql,
-                    Op::EnableCheck {
-                        at,
-                        name,
-                        enable,
-                        verify,
-                    },
-                )
-            }
+            6..8 => match (table.triggers.is_empty(), self.rng.below(3)) {
+                (true, _) => self.create_trigger(scene, at),
+                (_, 0) => self.drop_trigger(scene, at, table),
+                (_, 1) => self.alter_trigger(scene, at, table),
+                _ => self.enable_trigger(scene, at, table),
+            },
+            8..10 => self.enable_check(at, table),
             10 if at.db == Self::home(scene.who) => {
                 let (column, to) = match table.column("c0").is_some() {
                     true => ("c0".to_owned(), "c8".to_owned()),
@@ -209,113 +197,19 @@ impl Generator {
                 );
                 stmt(sql, Op::RenameColumn { at, column, to })
             }
-            _ => match self.rng.choose(&table.statistics).cloned() {
-                Some(name) if self.rng.one_in(2) => {
-                    let sql = format!("DROP STATISTICS {}.{name}", at.sql());
-                    let make = false;
-                    stmt(sql, Op::Statistics { at, name, make })
-                }
-                _ => {
-                    let name = self.name("st");
-                    let sql = format!("CREATE STATISTICS {name} ON {} (id)", at.sql());
-                    let make = true;
-                    stmt(sql, Op::Statistics { at, name, make })
-                }
-            },
+            _ if self.rng.one_in(2) => self.drop_statistics(at, table),
+            _ => self.create_statistics(at),
         }
     }
 
-    fn boundary(&mut self, scene: &Scene<'_>) -> Option<Stmt> {
-        let db = Self::home(scene.who).to_owned();
-        let there: Vec<i64> = scene
-            .view
-            .dbs
-            .get(&db)?
-            .boundaries
-            .iter()
-            .copied()
-            .collect();
-        if !scene.view.dbs.get(&db)?.next_used && self.rng.one_in(2) {
-            let sql = "ALTER PARTITION SCHEME ps NEXT USED [PRIMARY]".to_owned();
-            return stmt(sql, Op::NextUsed { db });
-        }
-        let split = there.len() < 3 || self.rng.one_in(2);
-        let value = match split {
-            true => 20 + 10 * self.rng.below(110) as i64,
-            false => *self.rng.choose(&there)?,
-        };
-        let word = if split { "SPLIT" } else { "MERGE" };
-        let sql = format!("ALTER PARTITION FUNCTION pf() {word} RANGE ({value})");
-        stmt(sql, Op::Boundary { db, value, split })
-    }
-
-    fn switch(&mut self, scene: &Scene<'_>, at: At, table: &Table) -> Option<Stmt> {
-        let db = scene.view.dbs.get(&at.db)?;
-        let free = db
-            .tables
-            .iter()
-            .filter(|(n, t)| **n != at.table && t.rows.is_empty());
-        let free: Vec<String> = free.map(|(n, _)| n.clone()).collect();
-        let to = At {
-            db: at.db.clone(),
-            table: self.rng.choose(&free)?.clone(),
-        };
-        let number = table.partitioned.then(|| 1 + self.rng.below(4) as usize);
-        let part = number
-            .map(|n| format!(" PARTITION {n}"))
-            .unwrap_or_default();
-        let sql = format!("ALTER TABLE {} SWITCH{part} TO {}", at.sql(), to.sql());
-        stmt(sql, Op::Switch { at, to, number })
-    }
-
-    fn trigger(&mut self, scene: &Scene<'_>, at: At, table: &Table) -> Option<Stmt> {
-        if at.is_temporary() || at.db != Self::home(scene.who) {
-            return None;
-        }
-        match self.rng.choose(&table.triggers).cloned() {
-            None => {
-                let name = self.name("tr");
-                let rest = self.rng.below(FORBIDDEN as u64) as i64;
-                let text = format!(
-                    "CREATE TRIGGER {name} ON dbo.{} AFTER INSERT AS IF EXISTS (SELECT * FROM inserted WHERE id % {FORBIDDEN} = {rest}) ROLLBACK",
-                    at.table
-                );
-                let trigger = Trigger {
-                    name,
-                    text: text.clone(),
-                    rest,
-                    disabled: false,
-                };
-                stmt(text, Op::CreateTrigger { at, trigger })
-            }
-            Some(t) if self.rng.one_in(2) => {
-                let name = t.name;
-                stmt(format!("DROP TRIGGER {name}"), Op::DropTrigger { at, name })
-            }
-            Some(t) => {
-                let (name, enable) = (t.name, t.disabled);
-                let word = if enable { "ENABLE" } else { "DISABLE" };
-                let sql = format!("ALTER TABLE {} {word} TRIGGER {name}", at.sql());
-                stmt(sql, Op::EnableTrigger { at, name, enable })
-            }
-        }
-    }
-
-    fn into(&mut self, scene: &Scene<'_>, from: At, source: &Table) -> Option<Stmt> {
+    pub(super) fn into(&mut self, scene: &Scene<'_>, from: At, source: &Table) -> Option<Stmt> {
         let at = self.place(scene.who);
         if scene.view.table(&at).is_some() {
             return None;
         }
-        let columns: Vec<String> = source
-            .columns
-            .iter()
-            .filter(|c| c.made != Made::Identity || !self.without.has("identity"))
-            .filter(|c| c.ty != Ty::Max || !self.without.has("lob-loads"))
-            .map(|c| c.name.clone())
-            .collect();
+        let columns: Vec<String> = source.columns.iter().map(|c| c.name.clone()).collect();
         let has = columns.iter().any(|c| c == "n0");
-        let identity =
-            (!has && self.rng.one_in(4) && !self.without.has("identity")).then(|| "n0".to_owned());
+        let identity = (!has && self.rng.one_in(4)).then(|| "n0".to_owned());
         let filter = self.filter(scene.who);
         let mut words = vec!["id".to_owned()];
         words.extend(columns.iter().cloned());
@@ -341,23 +235,13 @@ impl Generator {
         stmt(sql, op)
     }
 
-    fn add_column(&mut self, at: At, table: &Table) -> Option<Stmt> {
+    pub(super) fn add_column(&mut self, at: At, table: &Table) -> Option<Stmt> {
         let has = |name: &str| table.column(name).is_some();
         let column = match self.rng.below(6) {
-            0 if !has("n0") && !self.without.has("identity") => self.identity(),
-            1 if !has("k0") => {
-                let c = self.computed(table)?;
-                let kept = matches!(c.made, Made::Computed(_, _, true));
-                if kept && at.is_temporary() && self.without.has("temporary-checks") {
-                    return None;
-                }
-                c
-            }
+            0 if !has("n0") => self.identity(),
+            1 if !has("k0") => self.computed(table)?,
             _ => {
-                let lob = !self.without.has("lob");
-                let free = POOL
-                    .iter()
-                    .filter(|(n, ty)| !has(n) && (lob || *ty != Ty::Max));
+                let free = POOL.iter().filter(|(n, _)| !has(n));
                 let free: Vec<_> = free.collect();
                 let (name, ty) = **self.rng.choose(&free)?;
                 let mut c = self.column(name, ty);
@@ -373,13 +257,13 @@ impl Generator {
         stmt(sql, Op::AddColumn { at, column })
     }
 
-    fn drop_column(&mut self, at: At, table: &Table) -> Option<Stmt> {
+    pub(super) fn drop_column(&mut self, at: At, table: &Table) -> Option<Stmt> {
         let column = self.rng.choose(&table.columns)?.name.clone();
         let sql = format!("ALTER TABLE {} DROP COLUMN {column}", at.sql());
         stmt(sql, Op::DropColumn { at, column })
     }
 
-    fn alter_column(&mut self, at: At, table: &Table) -> Option<Stmt> {
+    pub(super) fn alter_column(&mut self, at: At, table: &Table) -> Option<Stmt> {
         let plain: Vec<&Column> = table
             .columns
             .iter()
@@ -411,9 +295,8 @@ impl Generator {
         )
     }
 
-    fn add_constraint(&mut self, at: At, table: &Table) -> Option<Stmt> {
+    pub(super) fn add_constraint(&mut self, at: At, table: &Table) -> Option<Stmt> {
         match self.rng.below(3) {
-            _ if at.is_temporary() && self.without.has("temporary-checks") => None,
             0 => {
                 let key_is_there = table
                     .indexes
@@ -474,7 +357,7 @@ impl Generator {
         }
     }
 
-    fn drop_constraint(&mut self, at: At, table: &Table) -> Option<Stmt> {
+    pub(super) fn drop_constraint(&mut self, at: At, table: &Table) -> Option<Stmt> {
         let mut all: Vec<String> = table.checks.iter().map(|c| c.name.clone()).collect();
         all.extend(
             table
@@ -489,19 +372,20 @@ impl Generator {
                 .filter(|i| i.constraint.is_some())
                 .map(|i| i.name.clone()),
         );
+        all.extend(table.foreign.iter().map(|f| f.name.clone()));
         let name = self.rng.choose(&all)?.clone();
         let sql = format!("ALTER TABLE {} DROP CONSTRAINT {name}", at.sql());
         stmt(sql, Op::DropConstraint { at, name })
     }
 
-    fn create_index(&mut self, at: At, table: &Table) -> Option<Stmt> {
+    pub(super) fn create_index(&mut self, at: At, table: &Table) -> Option<Stmt> {
         if table.indexes.len() > 4 {
             return self.drop_index(at, table);
         }
         let keys: Vec<&Column> = table
             .columns
             .iter()
-            .filter(|c| c.ty != Ty::Max && c.name != "c7")
+            .filter(|c| c.ty != Ty::Max && c.ty.most() < 1000)
             .filter(|c| !matches!(c.made, Made::Computed(_, _, false)))
             .collect();
         let mut columns: Vec<String> = self
@@ -523,11 +407,10 @@ impl Generator {
         let include: Vec<String> = match clustered || !self.rng.one_in(3) {
             true => Vec::new(),
             false => {
-                let large = !self.without.has("include-max");
                 let free = table
                     .columns
                     .iter()
-                    .filter(|c| !columns.contains(&c.name) && (large || c.ty != Ty::Max))
+                    .filter(|c| !columns.contains(&c.name))
                     .filter(|c| !matches!(c.made, Made::Computed(_, _, false)));
                 let free: Vec<&Column> = free.collect();
                 self.rng
@@ -564,13 +447,13 @@ impl Generator {
         stmt(sql, Op::AddIndex { at, index })
     }
 
-    fn drop_index(&mut self, at: At, table: &Table) -> Option<Stmt> {
+    pub(super) fn drop_index(&mut self, at: At, table: &Table) -> Option<Stmt> {
         let name = self.rng.choose(&table.indexes)?.name.clone();
         let sql = format!("DROP INDEX {name} ON {}", at.sql());
         stmt(sql, Op::DropIndex { at, name })
     }
 
-    fn rebuild(&mut self, at: At, table: &Table) -> Option<Stmt> {
+    pub(super) fn rebuild(&mut self, at: At, table: &Table) -> Option<Stmt> {
         let index = self.rng.choose(&table.indexes);
         let disabled = table.indexes.iter().any(|i| i.disabled);
         match (index, self.rng.below(6)) {
@@ -614,9 +497,7 @@ impl Generator {
     fn touch(&mut self, at: At, table: &Table) -> Option<Stmt> {
         let defines = true;
         let sql = match self.rng.below(3) {
-            0 if table.columns.iter().any(|c| c.made == Made::Identity)
-                && !self.without.has("identity") =>
-            {
+            0 if table.columns.iter().any(|c| c.made == Made::Identity) => {
                 match self.rng.one_in(2) {
                     true => format!("DBCC CHECKIDENT ('{}') WITH NO_INFOMSGS", at.sql()),
                     false => format!(

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{WaitType, wait};
 use duramen_os::{DiskFile, Env, IoError, OpenOptions, sparing, volatile};
-use duramen_query::spill::SpillFile;
-use duramen_storage::{Engine, no_room_to_spill};
+use duramen_types::batch::spill::SpillFile;
 
-use crate::databases::os_error;
+use crate::engine::Engine;
+use crate::temp_space::no_room_to_spill;
 
 const PREFIX: &str = "tempdb_spill_";
 /// Appends are gathered until they are this long.
@@ -30,8 +30,19 @@ struct TempFile {
     pending: Vec<u8>,
 }
 
-/// Makes a file in tempdb's directory.
-pub(crate) fn create(engine: &Arc<Engine>, dir: &Path) -> SqlResult<Box<dyn SpillFile>> {
+fn os_error(e: &IoError, path: &Path) -> SqlError {
+    let code = format!("{}({e})", e.code());
+    SqlError::new(&messages::CREATE_FILE_OS_ERROR, &[&code, &path.display()])
+}
+
+impl Engine {
+    /// A file for rows that wait, beside tempdb's.
+    pub fn spill_file(self: &Arc<Engine>) -> SqlResult<Box<dyn SpillFile>> {
+        create(self, self.temp_space.dir())
+    }
+}
+
+fn create(engine: &Arc<Engine>, dir: &Path) -> SqlResult<Box<dyn SpillFile>> {
     let options = OpenOptions {
         create_new: true,
         ..OpenOptions::default()
@@ -59,7 +70,7 @@ pub(crate) fn create(engine: &Arc<Engine>, dir: &Path) -> SqlResult<Box<dyn Spil
 }
 
 /// Removes the files that a former life has left.
-pub(crate) fn remove_old(env: &Env, dir: &Path) -> SqlResult<()> {
+pub fn remove_old_spills(env: &Env, dir: &Path) -> SqlResult<()> {
     for path in env.disk.list(dir).map_err(|e| os_error(&e, dir))? {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
         if name.is_some_and(|n| n.starts_with(PREFIX)) {
@@ -93,13 +104,17 @@ impl SpillFile for TempFile {
     }
 
     fn read(&self, at: u64, bytes: &mut [u8]) -> SqlResult<()> {
-        // Appends are whole: what is asked for lies on one side.
-        if let Some(start) = at.checked_sub(self.written) {
-            let start = start as usize;
-            if let Some(found) = self.pending.get(start..start + bytes.len()) {
-                bytes.copy_from_slice(found);
-                return Ok(());
+        // What is in the file, and what is not yet.
+        let in_file = self.written.saturating_sub(at).min(bytes.len() as u64) as usize;
+        let (bytes, rest) = bytes.split_at_mut(in_file);
+        if !rest.is_empty() {
+            let start = at.saturating_sub(self.written) as usize;
+            if let Some(found) = self.pending.get(start..start + rest.len()) {
+                rest.copy_from_slice(found);
             }
+        }
+        if bytes.is_empty() {
+            return Ok(());
         }
         let _wait = wait(WaitType::IO_COMPLETION);
         let read = self.file.read_at(bytes, at);
@@ -121,9 +136,9 @@ mod tests {
 
     use duramen_os::Env;
     use duramen_os::sim::Simulation;
-    use duramen_storage::{Engine, EngineConfig};
 
-    use super::{WRITE_BYTES, create, remove_old};
+    use super::{WRITE_BYTES, create, remove_old_spills};
+    use crate::engine::{Engine, EngineConfig};
 
     #[test]
     fn a_file_gives_back_what_was_appended_and_goes() {
@@ -147,6 +162,11 @@ mod tests {
                 file.read(*at, &mut found).unwrap();
                 assert_eq!(&found, block);
             }
+            // Over every border, that of the file and what is still to be written to it among them.
+            let whole: Vec<u8> = places.iter().flat_map(|(_, block)| block.clone()).collect();
+            let mut found = vec![0; whole.len()];
+            file.read(0, &mut found).unwrap();
+            assert_eq!(found, whole);
             engine.set_max_tempdb(6 * WRITE_BYTES as u64);
             let full = file.append(&vec![1; WRITE_BYTES]).unwrap_err();
             assert_eq!((full.number, full.severity), (1105, 17));
@@ -161,7 +181,7 @@ mod tests {
             assert!(next.append(&vec![1; WRITE_BYTES]).is_err());
             drop(next);
             std::mem::forget(left);
-            remove_old(&env, dir).unwrap();
+            remove_old_spills(&env, dir).unwrap();
             assert_eq!(env.disk.list(dir).unwrap().len(), 0);
         });
     }

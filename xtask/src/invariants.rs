@@ -1,0 +1,264 @@
+//! The numbered invariants in the heads of modules: each says what holds it.
+//!
+//! An item ends with `[assert: name/number]`, the beginning of an assertion's message, with `[test: name]`, a test's function,
+//! or with `[golden: name]`, a script below `tests/golden`; several are allowed. There is no item that names nothing.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::root;
+
+/// One numbered invariant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Invariant {
+    pub file: PathBuf,
+    pub number: usize,
+    pub text: String,
+}
+
+/// What is said to hold an invariant.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Holder {
+    Assert(String),
+    Test(String),
+    Golden(String),
+}
+
+impl Invariant {
+    pub fn holders(&self) -> Vec<Holder> {
+        let mut rest = self.text.as_str();
+        let mut all = Vec::new();
+        while let Some(start) = rest.find('[') {
+            rest = &rest[start + 1..];
+            let Some(end) = rest.find(']') else { break };
+            for part in rest[..end].split(';') {
+                match part.trim().split_once(": ") {
+                    Some(("assert", name)) => all.push(Holder::Assert(name.to_owned())),
+                    Some(("test", name)) => all.push(Holder::Test(name.to_owned())),
+                    Some(("golden", name)) => all.push(Holder::Golden(name.to_owned())),
+                    _ => {}
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Every source file of the rooms.
+pub fn sources() -> Vec<(PathBuf, String)> {
+    let mut all = Vec::new();
+    collect(&root().join("crates"), &mut all);
+    all
+}
+
+fn collect(dir: &Path, into: &mut Vec<(PathBuf, String)>) {
+    let mut entries: Vec<PathBuf> = match fs::read_dir(dir) {
+        Ok(entries) => entries.flatten().map(|e| e.path()).collect(),
+        Err(_) => return,
+    };
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            collect(&path, into);
+        } else if path.extension().is_some_and(|e| e == "rs")
+            && let Ok(text) = fs::read_to_string(&path)
+        {
+            into.push((path, text));
+        }
+    }
+}
+
+/// The invariants of one file's head.
+pub fn invariants_of(file: &Path, text: &str) -> Vec<Invariant> {
+    let head: Vec<&str> = text
+        .lines()
+        .map_while(|l| l.strip_prefix("//!"))
+        .map(str::trim)
+        .collect();
+    let Some(start) = head.iter().position(|l| l.contains("Invariants")) else {
+        return Vec::new();
+    };
+    let mut all: Vec<Invariant> = Vec::new();
+    let first = head[start]
+        .split_once("Invariants")
+        .map_or("", |(_, rest)| rest);
+    let mut lines = vec![first.trim_start_matches(':').trim()];
+    lines.extend(&head[start + 1..]);
+    for line in lines {
+        // A blank line behind the last item ends the list.
+        if line.is_empty() && !all.is_empty() {
+            break;
+        }
+        for piece in pieces(line) {
+            match numbered(&piece) {
+                Some((number, text)) if number == all.len() + 1 => all.push(Invariant {
+                    file: file.to_owned(),
+                    number,
+                    text,
+                }),
+                _ => {
+                    if let Some(last) = all.last_mut() {
+                        last.text.push(' ');
+                        last.text.push_str(&piece);
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+/// A line cut before each `(2)` and each `; 2. `, as short lists have them.
+fn pieces(line: &str) -> Vec<String> {
+    let mut cuts = vec![0];
+    for (at, _) in line.match_indices('(').chain(line.match_indices("; ")) {
+        let at = if line[at..].starts_with(';') {
+            at + 2
+        } else {
+            at
+        };
+        if numbered(&line[at..]).is_some() {
+            cuts.push(at);
+        }
+    }
+    cuts.sort_unstable();
+    cuts.push(line.len());
+    cuts.windows(2)
+        .map(|w| line[w[0]..w[1]].trim().to_owned())
+        .filter(|p| !p.is_empty())
+        .collect()
+}
+
+/// `1. text` or `(1) text`.
+fn numbered(line: &str) -> Option<(usize, String)> {
+    let (number, rest) = match line.strip_prefix('(') {
+        Some(inside) => inside.split_once(") ")?,
+        None => line.split_once(". ")?,
+    };
+    Some((number.parse().ok()?, rest.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Assertions of the engine's own code in storage, txn, wal and session. The number may rise.
+    const ASSERTIONS: usize = 309;
+
+    #[test]
+    fn every_invariant_names_what_holds_it() {
+        let sources = sources();
+        let mut tests = BTreeSet::new();
+        let mut whole = String::new();
+        for (_, text) in &sources {
+            for line in text.lines() {
+                // Those that planted bugs are found by are visible beyond their file.
+                if let Some((before, rest)) = line.trim_start().split_once("fn ")
+                    && (before.is_empty() || before.starts_with("pub"))
+                    && let Some((name, _)) = rest.split_once('(')
+                {
+                    tests.insert(name.to_owned());
+                }
+            }
+            whole.push_str(text);
+        }
+        let (mut unheld, mut wrong, mut lists) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for (file, text) in &sources {
+            for invariant in invariants_of(file, text) {
+                lists.insert(invariant.file.clone());
+                let place = format!("{}: {}", invariant.file.display(), invariant.number);
+                let holders = invariant.holders();
+                if holders.is_empty() {
+                    unheld.push(place.clone());
+                }
+                for holder in holders {
+                    let is_there = match &holder {
+                        Holder::Assert(name) => whole.contains(&format!("\"{name}: ")),
+                        Holder::Test(name) => tests.contains(name),
+                        Holder::Golden(name) => {
+                            root().join(format!("tests/golden/{name}.slt")).exists()
+                        }
+                    };
+                    if !is_there {
+                        wrong.push(format!("{place}: {holder:?} is not in the tree"));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        assert!(
+            lists.len() >= 45,
+            "{} lists of invariants are found",
+            lists.len()
+        );
+        assert!(
+            unheld.is_empty(),
+            "{} invariants say not what holds them:\n{}",
+            unheld.len(),
+            unheld.join("\n")
+        );
+    }
+
+    /// Assertions outside tests, each with a message: `debug_assert!` and `assert!`, `_eq` and `_ne`.
+    #[test]
+    fn assertions_do_not_get_fewer() {
+        let mut count = 0;
+        for (file, text) in sources() {
+            let rooms = ["storage", "txn", "wal", "session"];
+            let path = file.to_string_lossy().replace('\\', "/");
+            let own = rooms
+                .iter()
+                .any(|r| path.contains(&format!("crates/{r}/src/")));
+            let is_test =
+                path.contains("tests") || path.ends_with("model.rs") || path.contains("planted");
+            if !own || is_test {
+                continue;
+            }
+            let code = text
+                .split("#[cfg(test)]\nmod tests {")
+                .next()
+                .unwrap_or_default();
+            let named = |l: &&str| {
+                let l = l.trim_start();
+                [
+                    "debug_assert!(",
+                    "debug_assert_eq!(",
+                    "debug_assert_ne!(",
+                    "assert!(",
+                    "assert_eq!(",
+                ]
+                .iter()
+                .any(|a| l.starts_with(a))
+            };
+            count += code.lines().filter(named).count();
+        }
+        assert!(
+            count >= ASSERTIONS,
+            "{count} assertions, where there were {ASSERTIONS}"
+        );
+    }
+
+    #[test]
+    fn lists_of_all_forms_are_read() {
+        let of = |text: &str| {
+            let all = invariants_of(Path::new("x.rs"), text);
+            all.iter()
+                .map(|i| (i.number, i.holders().len()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of(
+                "//! Invariants\n//! 1. One,\n//!    longer. [test: a]\n//! 2. Two.\n//!\n//! 3. None.\n"
+            ),
+            [(1, 1), (2, 0)]
+        );
+        assert_eq!(
+            of(
+                "//! Invariants: (1) one [assert: m/1]; (2) two,\n//! (3) three [assert: m/3; test: b]\n"
+            ),
+            [(1, 1), (2, 0), (3, 2)]
+        );
+        assert_eq!(of("//! Invariants: 1. one; 2. two\n"), [(1, 0), (2, 0)]);
+    }
+}

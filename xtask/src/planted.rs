@@ -1,0 +1,143 @@
+//! `docs/reference/planted.md`: the bugs planted on purpose, and by what each was found, as `cargo xtask sim --planted` saw it.
+
+use std::fs;
+
+use crate::root;
+
+const PAGE: &str = "docs/reference/planted.md";
+
+/// A bug that was found: its name, by what, and after how many milliseconds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    pub bug: String,
+    pub by: String,
+    pub millis: u64,
+}
+
+/// What a test says of a bug that it has found.
+pub fn row(line: &str) -> Option<Row> {
+    // The first may stand behind the name of its test.
+    let mut words = line.split_once("planted\t")?.1.split('\t');
+    Some(Row {
+        bug: words.next()?.to_owned(),
+        by: words.next()?.to_owned(),
+        millis: words.next()?.trim().parse().ok()?,
+    })
+}
+
+/// What a bug breaks, as the place says that declares it.
+fn meaning(source: &str, bug: &str) -> Option<String> {
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    let at = lines.iter().position(|l| {
+        let name = l.trim_end_matches(',');
+        name.split(' ').next() == Some(bug) && l.ends_with(',')
+    })?;
+    let said = lines[..at]
+        .iter()
+        .rev()
+        .map_while(|l| l.strip_prefix("/// "));
+    let mut said: Vec<&str> = said.collect();
+    said.reverse();
+    Some(said.join(" "))
+}
+
+/// The rows of the page as it is.
+fn known(page: &str) -> Vec<Row> {
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ");
+        let (bug, _, by) = (cells.next()?, cells.next()?, cells.next()?);
+        Some(Row {
+            bug: bug.to_owned(),
+            by: by.to_owned(),
+            millis: cells.next()?.parse().ok()?,
+        })
+    };
+    page.lines().filter_map(row).collect()
+}
+
+/// Puts what runs of single rooms have printed, each kept in a file, into the page; rows of other bugs stay.
+pub fn take(files: &[&str]) -> bool {
+    let mut rows: Vec<Row> = Vec::new();
+    for file in files {
+        match fs::read_to_string(file) {
+            Ok(said) => rows.extend(said.lines().filter_map(row)),
+            Err(e) => {
+                eprintln!("{file}: {e}");
+                return false;
+            }
+        }
+    }
+    let page = fs::read_to_string(root().join(PAGE)).unwrap_or_default();
+    let others = known(&page);
+    let others = others.into_iter();
+    let stay: Vec<Row> = others
+        .filter(|k| rows.iter().all(|r| r.bug != k.bug))
+        .collect();
+    rows.extend(stay);
+    write(&rows)
+}
+
+/// Writes the page; false when it cannot be written, or a bug is no bug of ours.
+pub fn write(rows: &[Row]) -> bool {
+    let sources = ["crates/base/src/planted.rs", "crates/wal/src/planted.rs"];
+    let sources = sources.map(|p| fs::read_to_string(root().join(p)).unwrap_or_default());
+    let mut page = String::from(
+        "# Planted bugs\n\nBugs that are planted on purpose, to show that what looks for bugs finds them. Written by \
+         `cargo xtask sim --planted`,\nwhich plants each and runs what finds it; all of it is compiled out of every other \
+         build.\n\n| bug | what it breaks | found by | ms |\n|---|---|---|---|\n",
+    );
+    let mut rows = rows.to_vec();
+    rows.sort_by(|a, b| a.bug.cmp(&b.bug));
+    for row in &rows {
+        let Some(meaning) = sources.iter().find_map(|s| meaning(s, &row.bug)) else {
+            eprintln!("{} is no bug that is declared", row.bug);
+            return false;
+        };
+        page.push_str(&format!(
+            "| {} | {meaning} | {} | {} |\n",
+            row.bug, row.by, row.millis
+        ));
+    }
+    let path = root().join(PAGE);
+    fs::write(&path, page)
+        .map_err(|e| eprintln!("{}: {e}", path.display()))
+        .is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tests_say_is_read() {
+        let found = row("planted\tGateOpen\tgate: agrees_with_the_model\t12").unwrap();
+        assert_eq!((found.bug.as_str(), found.millis), ("GateOpen", 12));
+        let first = "test tests_that_planted_bugs_spoil ... planted\tGateOpen\tgate: agrees_with_the_model\t12\n";
+        assert_eq!(row(first), Some(found.clone()));
+        assert_eq!(row("planted"), None);
+        let page = "| bug | what it breaks | found by | ms |\n|---|---|---|---|\n| GateOpen | x. | gate: agrees_with_the_model | 12 |\n";
+        assert_eq!(known(page), [found]);
+        let source = "    /// `txn`: packets leave\n    /// too early.\n    GateOpen,\n";
+        assert_eq!(
+            meaning(source, "GateOpen").unwrap(),
+            "`txn`: packets leave too early."
+        );
+    }
+
+    /// Every bug that is declared has a row in the page.
+    #[test]
+    fn every_planted_bug_is_in_the_page() {
+        let page = fs::read_to_string(root().join(PAGE)).unwrap();
+        let source = fs::read_to_string(root().join("crates/base/src/planted.rs")).unwrap();
+        let lists: Vec<&str> = source.split("pub const ").skip(1).collect();
+        assert!(lists.len() >= 3, "{} lists of bugs", lists.len());
+        for bug in lists
+            .iter()
+            .flat_map(|l| l.split("];").next().unwrap_or_default().lines())
+            .filter_map(|l| l.trim().strip_prefix("Bug::"))
+        {
+            let row = format!("| {} |", bug.trim_end_matches(','));
+            assert!(page.contains(&row), "{bug} is not in the page");
+        }
+    }
+}
