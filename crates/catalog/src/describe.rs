@@ -147,11 +147,6 @@ fn numbered_rows(
         if c.uniquifier {
             status |= RSCOL_UNIQUIFIER;
         }
-        let nullbit = if layout.has_null_bitmap() {
-            i64::from(c.nullbit)
-        } else {
-            0
-        };
         let column_id = column_ids.get(i).copied().unwrap_or(0);
         base.insert(
             Fields::new(id::RSCOLS)?
@@ -163,7 +158,7 @@ fn numbered_rows(
                 .int("ordkey", ordkey)
                 .int("status", status)
                 .int("offset", i64::from(c.leaf_offset) & 0xffff)
-                .int("nullbit", nullbit)
+                .int("nullbit", i64::from(c.nullbit))
                 .int("bitpos", i64::from(c.bitpos)),
         )?;
     }

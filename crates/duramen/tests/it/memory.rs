@@ -19,10 +19,13 @@ const LIMIT_MB: u64 = 256;
 const SAMPLE: Duration = Duration::from_millis(100);
 const SESSIONS: usize = 4;
 
-/// What a refusal may say: memory (701, 802, 1204, 8623, 8645, 8657), a value's size (7119), disk (1105, 9002), versions (3958),
-/// another backup (3023, 3013).
-const REFUSALS: [i32; 13] = [
-    701, 802, 1105, 1204, 3013, 3023, 3958, 7119, 8623, 8631, 8645, 8657, 9002,
+/// What tempdb and what spills may take: the sessions want about as much, whatever the disk has.
+const TEMPDB: &str = "2GB";
+
+/// What a refusal may say: memory (701, 802, 1204, 8623, 8645, 8657), a value's size (7119), disk (1101, 1105, 9002), versions
+/// (3958), another backup (3023, 3013).
+const REFUSALS: [i32; 14] = [
+    701, 802, 1101, 1105, 1204, 3013, 3023, 3958, 7119, 8623, 8631, 8645, 8657, 9002,
 ];
 
 /// What a session runs in its round; `at` makes texts differ.
@@ -189,7 +192,8 @@ fn attack(server: &Process, first: usize, until: Instant, told: &Mutex<Vec<Strin
 fn hostile_statements_do_not_pass_the_limit() {
     let scratch = Scratch::new("memory");
     let limit = format!("{LIMIT_MB}MB");
-    let server = Process::start(&scratch.path().join("data"), &["--max-memory", &limit]);
+    let options = ["--max-memory", &limit, "--max-tempdb", TEMPDB];
+    let server = Process::start(&scratch.path().join("data"), &options);
     let mut client = server.connect();
     prepare(&mut client);
 
@@ -244,7 +248,8 @@ fn hostile_statements_do_not_pass_the_limit() {
 fn what_nobody_counts_is_little() {
     let scratch = Scratch::new("uncounted");
     let limit = format!("{LIMIT_MB}MB");
-    let server = Process::start(&scratch.path().join("data"), &["--max-memory", &limit]);
+    let options = ["--max-memory", &limit, "--max-tempdb", TEMPDB];
+    let server = Process::start(&scratch.path().join("data"), &options);
     prepare(&mut server.connect());
     let mut looker = server.connect();
     let mut uncounted = move || {

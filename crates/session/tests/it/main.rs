@@ -53,6 +53,7 @@ mod plans;
 #[cfg(feature = "planted")]
 mod planted;
 mod query_stats;
+mod random_loads;
 mod recovering;
 mod reference;
 mod restored_growth;

@@ -5,9 +5,9 @@
 //!
 //! Placement rules of [`layout_for`]: fixed columns in the given order from the row's first data byte (4 in data rows,
 //! 1 in index rows); bit columns share bytes, eight each; variable columns are numbered in the given order; a
-//! uniquifier is the first variable column of data rows; null bits count columns in the given order. Data rows are made at
-//! least 9 bytes long, so that a forwarding stub fits where the row was. Index rows on non-leaf levels end their fixed
-//! part with the child's page pointer.
+//! uniquifier is the first variable column of data rows; null bits count columns in the given order, where rows have a null
+//! bitmap. Data rows are made at least 9 bytes long, so that a forwarding stub fits where the row was. Index rows on
+//! non-leaf levels end their fixed part with the child's page pointer.
 
 use duramen_types::{SqlType, TypeId};
 
@@ -126,7 +126,7 @@ impl RowLayout {
 
     /// Whether rows that we write carry a null bitmap.
     pub fn has_null_bitmap(&self) -> bool {
-        self.kind == RowKind::Data || self.columns.iter().any(|c| c.nullable)
+        has_null_bitmap(self.kind, &self.columns)
     }
 
     /// The longest a row can get without off-row values; (max) columns count as their pointer.
@@ -163,6 +163,10 @@ impl RowLayout {
     }
 }
 
+fn has_null_bitmap(kind: RowKind, columns: &[ColumnLayout]) -> bool {
+    kind == RowKind::Data || columns.iter().any(|c| c.nullable)
+}
+
 fn first_byte(kind: RowKind) -> usize {
     match kind {
         RowKind::Data => 4,
@@ -194,12 +198,13 @@ pub fn layout_in_order(columns: &[ColumnSpec], order: &[usize], kind: RowKind) -
     let uniquifier_first = kind == RowKind::Data && columns.iter().any(|c| c.uniquifier);
     let mut variable = i16::from(uniquifier_first);
     let mut bits: Option<(usize, u8)> = None;
+    let bitmap = has_null_bitmap(kind, &placed);
     let mut nullbit = 0;
     for &at in order {
         let Some(c) = placed.get_mut(at) else {
             continue;
         };
-        nullbit += 1;
+        nullbit += u16::from(bitmap);
         c.nullbit = nullbit;
         if c.uniquifier && uniquifier_first {
             c.leaf_offset = -1;

@@ -75,3 +75,19 @@ fn the_shortest_data_row_can_become_a_forwarding_stub() {
     let l = layout_for(&[spec(SqlType::TINYINT)], RowKind::Data);
     assert_eq!(l.max_row_bytes(), 9);
 }
+
+#[test]
+fn rows_without_a_null_bitmap_have_no_null_bits() {
+    let columns = [SqlType::INT, SqlType::BIGINT].map(|ty| ColumnSpec::new(ty, false));
+    let bits = |kind| {
+        layout_for(&columns, kind)
+            .columns
+            .iter()
+            .map(|c| c.nullbit)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(bits(RowKind::Data), [1, 2]);
+    assert_eq!(bits(RowKind::IndexLeaf), [0, 0]);
+    assert_eq!(bits(RowKind::IndexNode), [0, 0]);
+    assert_eq!(layout_for(&columns, RowKind::IndexLeaf).null_bits, 0);
+}
