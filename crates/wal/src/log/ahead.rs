@@ -176,9 +176,10 @@ impl State {
             .max(self.vlfs[self.current].header.size / 2)
     }
 
-    /// Whether less is ready, beyond what is reserved: time to grow.
+    /// Whether less is ready, beyond what is reserved: time to grow. What an opened log has ready shows only when it is known
+    /// what of it is needed: each start after a crash once grew a log that had a gigabyte to reuse.
     pub fn runs_short(&self) -> bool {
-        !self.has_room(self.target(), 0)
+        !self.needs_unknown && !self.has_room(self.target(), 0)
     }
 
     /// Somebody waits for the growth that is under way, or soon will.

@@ -15,6 +15,17 @@ use crate::vlf::{Growth, LogProfile};
 
 const MB: u64 = 1 << 20;
 
+fn spec(max_size: Option<u64>) -> LogFileSpec {
+    LogFileSpec {
+        name: "log".to_owned(),
+        path: "/ahead.ldf".into(),
+        file_id: FileId(2),
+        size: MB,
+        max_size,
+        growth: Growth::Bytes(MB),
+    }
+}
+
 /// A log of 1 MB that nothing frees, its disk, and the sizes that its growths have led to.
 fn log_of(max_size: Option<u64>) -> (Arc<Log>, Arc<SimDisk>, Arc<Mutex<Vec<u64>>>) {
     let disk = SimDisk::new(1);
@@ -29,20 +40,48 @@ fn log_of(max_size: Option<u64>) -> (Arc<Log>, Arc<SimDisk>, Arc<Mutex<Vec<u64>>
         })),
         ..LogConfig::default()
     };
-    let spec = LogFileSpec {
-        name: "log".to_owned(),
-        path: "/ahead.ldf".into(),
-        file_id: FileId(2),
-        size: MB,
-        max_size,
-        growth: Growth::Bytes(MB),
-    };
-    let log = Log::create(&disk.env(), config, &spec, &[0; 8192]).expect("a log");
+    let log = Log::create(&disk.env(), config, &spec(max_size), &[0; 8192]).expect("a log");
     log.note_holds(LogHolds {
         log_backup: Lsn::new(43, 16, 1),
         ..LogHolds::default()
     });
     (log, disk, sizes)
+}
+
+#[test]
+fn an_opened_log_does_not_grow_before_it_is_known_what_is_needed() {
+    let (log, disk, _) = log_of(Some(MB));
+    log.note_holds(LogHolds::default());
+    // Several rounds through all VLFs, of which one is needed at a time.
+    for _ in 0..1_000 {
+        let lsn = append(&log).expect("room");
+        log.flush_all().expect("durable");
+        log.truncate(lsn);
+    }
+    log.shutdown().expect("closed");
+    drop(log);
+
+    let config = LogConfig {
+        profile: LogProfile::Native,
+        ..LogConfig::default()
+    };
+    let (log, _) = Log::open(&disk.env(), config, &[spec(None)], Lsn::NULL).expect("it opens");
+    let space = log.space();
+    assert!(space.used > space.total * 3 / 4, "every VLF may be needed");
+    let lsn = append(&log).expect("room in the last VLF");
+    for truncates in [false, true] {
+        if truncates {
+            log.truncate(lsn);
+        }
+        append(&log).expect("room");
+        log.flush_all().expect("durable");
+        thread::sleep(Duration::from_millis(50));
+        assert_eq!(
+            (log.space().total, log.preparation()[0].growths),
+            (space.total, 0)
+        );
+    }
+    log.shutdown().expect("closed");
 }
 
 fn append(log: &Log) -> Result<Lsn, LogError> {

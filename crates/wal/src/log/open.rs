@@ -109,6 +109,7 @@ impl Log {
         }
         let mut s = State::new(cfg.sector.max(512) as usize, files, vlfs);
         s.current = end.vlf;
+        s.needs_unknown = true;
         s.epoch = if planted.on(Bug::NoEpochBump) {
             end.epoch
         } else {

@@ -190,6 +190,8 @@ pub(super) struct State {
     /// Records before this were not needed any more when the log was truncated last; NULL: it has not been since it was
     /// opened.
     pub truncated: Lsn,
+    /// Nobody has said yet what of an opened log is needed: until then every VLF counts as active.
+    pub needs_unknown: bool,
     pub poisoned: Option<LogError>,
     pub closed: bool,
 }
@@ -244,6 +246,7 @@ impl State {
             reuse_reason: "NOTHING",
             holds: LogHolds::default(),
             truncated: Lsn::NULL,
+            needs_unknown: false,
             poisoned: None,
             closed: false,
         };
@@ -543,6 +546,7 @@ impl State {
             .vlf
             .min(self.vlfs[self.current].header.seq)
             .min(self.durable_end.0);
+        self.needs_unknown = false;
         let head = self.vlfs[self.current].header.seq;
         let below = if too_far { head.min(keep + 1) } else { keep };
         let mut freed = 0;
