@@ -460,6 +460,18 @@ fn the_end_tells_what_is_lost_torn_or_there_twice() {
     assert!(matches!(gone.tried[0].outcome, Outcome::Failed(_)));
 }
 
+/// Another has read one of two writes, of which none is there at the end.
+#[test]
+fn a_dirty_read_does_not_tell_that_a_write_was_there() {
+    let in_doubt = ran(Outcome::Unknown, &[write(1, 7), write(2, 8)]);
+    let mut read = registers(vec![in_doubt, ok(&[peek(1, 7)])], &[]);
+    read.finals.registers.extend([(1, None), (2, None)]);
+    assert_eq!(names(&settle(&mut read, false)), [TORN]);
+    read.tried[0].outcome = Outcome::Unknown;
+    assert!(settle(&mut read, true).is_empty());
+    assert!(matches!(read.tried[0].outcome, Outcome::Failed(_)));
+}
+
 #[test]
 fn what_survives_a_kill_must_be_a_prefix() {
     let cut = |round: &mut Round| {

@@ -92,7 +92,11 @@ fn registers_read(tried: &[Tried]) -> BTreeSet<(u32, u32)> {
 pub fn settle(round: &mut Round, dirty: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     let deleted = deleted(&round.tried);
-    let read = registers_read(&round.tried);
+    // A dirty read of what is rolled back afterwards is no sign that it was there.
+    let read = match dirty {
+        true => BTreeSet::new(),
+        false => registers_read(&round.tried),
+    };
     let end = round.tried.iter().map(|t| t.ended).max().unwrap_or(0) + 1;
     let finals = &round.finals;
     for one in &mut round.tried {
