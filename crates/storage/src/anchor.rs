@@ -108,6 +108,7 @@ impl Database {
 
     /// Reads where every allocation unit begins: after recovery, before anything else is read.
     pub(crate) fn load_roots(&self) -> SqlResult<()> {
+        let may_come_back = self.ghosts_may_come_back();
         let mut at = self.boot.lock().first_sysallocunits;
         // Not under their lock: who has a page asks for a unit, so who has them must wait for no page.
         let mut map = FixedHashMap::default();
@@ -116,7 +117,7 @@ impl Database {
             let p = page.page();
             for s in 0..p.slot_count() {
                 let row = p.expect_record(s).map_err(|e| self.corrupt(at, e))?;
-                if is_ghost(row[0]) {
+                if is_ghost(row[0]) && !may_come_back {
                     continue;
                 }
                 if let (Some(au), Some(roots)) = (auid_of(row), roots_of(row)) {

@@ -254,6 +254,12 @@ impl Database {
         result
     }
 
+    /// Whether what is read of the catalog while the database opens may lack rows: those that a transaction in doubt has
+    /// deleted. Whoever reads it then takes the ghosts as well; nothing is read again when the transaction is undone.
+    pub(crate) fn ghosts_may_come_back(&self) -> bool {
+        !self.in_doubt.lock().is_empty()
+    }
+
     /// The database whose log must tell how a transaction of this one has ended, and could not be asked.
     pub fn waits_for(&self) -> Option<DbId> {
         self.in_doubt.lock().first().map(|(_, d)| d.coordinator)

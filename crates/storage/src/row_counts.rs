@@ -484,13 +484,14 @@ impl Database {
         unit: AllocUnitId,
         mut each: impl FnMut(PageId, u16, &[u8]),
     ) -> SqlResult<()> {
+        let may_come_back = self.ghosts_may_come_back();
         let mut at = self.storage(unit).roots.lock().first;
         while !at.is_null() {
             let page = self.read_page(at)?;
             let p = page.page();
             for slot in 0..p.slot_count() {
                 let row = p.expect_record(slot).map_err(|e| self.corrupt(at, e))?;
-                if !is_ghost(row[0]) {
+                if !is_ghost(row[0]) || may_come_back {
                     each(at, slot, row);
                 }
             }

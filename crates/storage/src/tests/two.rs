@@ -6,7 +6,7 @@ use duramen_os::IoError;
 use duramen_os::sim::{DiskOp, Fault, SimDisk, Simulation};
 
 use super::fixture::*;
-use crate::{LockHint, RowLocator};
+use crate::{LockHint, RowLocator, ScanSpec};
 use duramen_types::Value;
 
 /// A disk whose power went after so many changes while a transaction over two databases, a row in each, was committed.
@@ -106,6 +106,76 @@ fn a_coordinator_that_went_on_is_asked_for_what_it_lost() {
         assert_eq!(found.1[0], found.1[1], "after {n}");
     }
     assert!(asked > 0, "nobody was in doubt");
+}
+
+/// A transaction over two databases drops a heap of the second and is in doubt after a crash: undone, the heap has its rows
+/// and knows how many, whether its opening is cut short before the coordinator could be asked, or not.
+#[test]
+fn a_heap_whose_drop_is_undone_late_is_whole() {
+    const ROWS: i32 = 40;
+    let (mut dropped, mut kept_in_doubt) = (0, 0);
+    for n in 0..40u64 {
+        let disk = Simulation::new(n).run(move |sim| {
+            let engine = engine(&duramen_os::Env::with_disk(sim.disk()), 4 << 20);
+            let first = create_as(&engine, 5, "t").unwrap();
+            let second = create_as(&engine, 6, "u").unwrap();
+            let heap = new_heap(&engine, &second, 400, 1).unwrap();
+            let fill = begin(&engine, 51);
+            for id in 0..ROWS {
+                heap.insert(&fill, &[Value::Int(id), Value::VarChar(b"x".repeat(700))])
+                    .unwrap();
+            }
+            engine.commit(&fill, None).unwrap();
+            first.checkpoint().unwrap();
+            second.checkpoint().unwrap();
+            let tx = begin(&engine, 52);
+            let table = first.rowset(&clustered());
+            table.insert(&tx, &row(1, 10, None)).unwrap();
+            second.drop_storage(&tx, heap.def()).unwrap();
+            remove_unit(&second, &tx, 400).unwrap();
+            sim.disk().power_off_after(n / 2);
+            let _ = engine.commit(&tx, None);
+            sim.disk()
+        });
+        // Every other time the second database is opened alone, and power goes again.
+        let disk = match n % 2 {
+            0 => disk.crash(n),
+            _ => Simulation::new(n + 50)
+                .on_disk(disk.crash(n))
+                .run(|sim| {
+                    let engine = engine(&duramen_os::Env::with_disk(sim.disk()), 4 << 20);
+                    open_as(&engine, 6, "u").unwrap();
+                    sim.disk()
+                })
+                .crash(n + 1),
+        };
+        let (doubt, committed, found) = Simulation::new(n + 100).on_disk(disk).run(move |sim| {
+            let engine = engine(&duramen_os::Env::with_disk(sim.disk()), 4 << 20);
+            let second = open_as(&engine, 6, "u").unwrap();
+            let doubt = second.waits_for().is_some();
+            let first = open_as(&engine, 5, "t").unwrap();
+            let tx = begin(&engine, 52);
+            let at = RowLocator::Key(vec![Value::Int(1)]);
+            let table = first.rowset(&clustered());
+            let committed = table.fetch(&tx, &at, LockHint::Read).unwrap().is_some();
+            let heap = second.rowset(&heap_numbered(400));
+            let counted = heap.row_count().unwrap();
+            let mut rows = heap.scan(&tx, ScanSpec::all(LockHint::Read)).unwrap();
+            let mut read = 0;
+            while rows.next(&tx).unwrap().is_some() {
+                read += 1;
+            }
+            (doubt, committed, (read, counted))
+        });
+        let rows = if committed { 0 } else { ROWS as u64 };
+        assert_eq!(found, (rows, rows), "read and counted, seed {n}");
+        dropped += u32::from(committed);
+        kept_in_doubt += u32::from(doubt && !committed);
+    }
+    assert!(
+        dropped > 0 && kept_in_doubt > 0,
+        "{dropped}, {kept_in_doubt}"
+    );
 }
 
 /// One that is asked about while its coordinator is being opened is settled by whoever comes last.

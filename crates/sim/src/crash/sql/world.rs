@@ -294,7 +294,12 @@ impl World {
                     self.model = model;
                     return check_structures(instance);
                 }
-                Some(fault) => drop(first.get_or_insert(fault)),
+                Some(fault) => {
+                    if self.talk {
+                        println!("             not this state: {}", fault.text);
+                    }
+                    first.get_or_insert(fault);
+                }
             }
         }
         let fault = first.unwrap_or_else(|| Fault::new("nothing", "no state at all"));
