@@ -126,7 +126,7 @@ impl Database {
                 sync_parent(engine, file)?;
             }
         }
-        let log = create_log(&engine.env, spec, &guid)?;
+        let log = create_log(engine, spec, &guid)?;
         let store = new_store(engine, &engine.env, spec.id, guid, files);
         store.files.read().iter().for_each(|f| f.count_for(spec.id));
         engine.pool.add_store(&store);
@@ -195,7 +195,7 @@ impl Database {
         store: &Arc<DbStore>,
     ) -> SqlResult<Arc<Database>> {
         let boot = read_boot(store)?;
-        let config = log_config(spec, &boot);
+        let config = log_config(engine, spec, &boot);
         for file in &spec.log {
             check_log_file(&store.env, file, &store.guid)?;
         }
@@ -428,18 +428,19 @@ pub(crate) fn assemble(
 }
 
 /// How the log of a database with this boot page is written.
-pub(crate) fn log_config(spec: &OpenDatabase, boot: &Boot) -> LogConfig {
+pub(crate) fn log_config(engine: &Engine, spec: &OpenDatabase, boot: &Boot) -> LogConfig {
     let profile = boot.own.as_ref().map_or(0, |o| o.log_profile);
     LogConfig {
         db_name: spec.name.clone(),
         db_id: spec.id,
         profile: profile_of(profile),
         sector: spec.sector,
+        memory: Some(engine.memory.clone()),
         ..LogConfig::default()
     }
 }
 
-fn create_log(env: &Env, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlResult<Arc<Log>> {
+fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlResult<Arc<Log>> {
     let config = LogConfig {
         db_name: spec.name.clone(),
         db_id: spec.id,
@@ -447,6 +448,7 @@ fn create_log(env: &Env, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlResult<Ar
         sector: spec.sector,
         first_seq: spec.first_log_seq.max(1),
         volatile: tempdb::is_temporary(spec.id),
+        memory: Some(engine.memory.clone()),
         ..LogConfig::default()
     };
     let Some(first) = spec.log.first() else {
@@ -458,7 +460,7 @@ fn create_log(env: &Env, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlResult<Ar
             "",
         ));
     };
-    let log = Log::create(env, config, first, &log_header(first, guid)?)
+    let log = Log::create(&engine.env, config, first, &log_header(first, guid)?)
         .map_err(|e| e.to_sql(&spec.name))?;
     for file in &spec.log[1..] {
         log.add_file(file, &log_header(file, guid)?)

@@ -48,7 +48,7 @@ impl Database {
         store.files.read().iter().for_each(|f| f.count_for(spec.id));
         engine.pool.add_store(&store);
         let opened = read_boot(&store).and_then(|boot| {
-            let log = own_log(&env, spec, &boot, &guid)?;
+            let log = own_log(engine, &env, spec, &boot, &guid)?;
             let next = XdesId(boot.own.as_ref().map_or(1, |o| o.next_xdes).max(1));
             Ok(assemble(engine, &store, &spec.name, boot, log, next))
         });
@@ -101,10 +101,16 @@ fn overlay(
     Ok(disk)
 }
 
-fn own_log(env: &Env, spec: &OpenDatabase, boot: &Boot, guid: &[u8; 16]) -> SqlResult<Arc<Log>> {
+fn own_log(
+    engine: &Engine,
+    env: &Env,
+    spec: &OpenDatabase,
+    boot: &Boot,
+    guid: &[u8; 16],
+) -> SqlResult<Arc<Log>> {
     let config = LogConfig {
         first_seq: boot.checkpoint_lsn.vlf.saturating_add(BEYOND),
-        ..log_config(spec, boot)
+        ..log_config(engine, spec, boot)
     };
     let Some(first) = spec.log.first() else {
         return Err(SqlError::new(&messages::FILES_NOT_FOUND, &[]));

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use duramen_base::{DbId, FileId, Lsn, SqlError, messages};
 use duramen_os::IoError;
+use duramen_os::memory::Broker;
 
 use crate::block::OpenBlock;
 use crate::vlf::{Growth, LogProfile};
@@ -43,6 +44,8 @@ pub struct LogConfig {
     pub on_grow: Option<GrowHook>,
     /// The log dies with the process (tempdb): no call waits for the disk, files are made over what is there.
     pub volatile: bool,
+    /// Who is told of what the log has in memory, and how much that may be.
+    pub memory: Option<Arc<Broker>>,
 }
 
 impl Default for LogConfig {
@@ -56,6 +59,7 @@ impl Default for LogConfig {
             harden_after: Duration::from_millis(5),
             on_grow: None,
             volatile: false,
+            memory: None,
         }
     }
 }

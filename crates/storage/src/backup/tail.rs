@@ -57,6 +57,7 @@ impl Engine {
             db_name: files.name.clone(),
             db_id: DbId(files.id),
             sector,
+            memory: Some(self.memory.clone()),
             ..LogConfig::default()
         };
         let binding = self.binding_of_log(files)?;

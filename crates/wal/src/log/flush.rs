@@ -12,8 +12,9 @@ use duramen_observe::{Background, DbCounter, Duty, WaitType, background, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{AlignedBuf, DiskFile, IoError, thread, time};
 
+use super::buffers::Sealed;
 use super::sleepers::{Call, ring_served};
-use super::state::{Flight, Item, Sealed, State};
+use super::state::{Flight, Item, State};
 use super::{BATCH_BYTES, DEPTH, Log, WINDOW};
 use crate::block::{self, OwnFields, SealInfo};
 use crate::config::{DurableState, LogError};
@@ -407,7 +408,7 @@ impl Log {
             }
             Err(cause) => self.poison(&mut s, cause),
         }
-        s.trim_cache();
+        s.trim_buffers();
         debug_assert!(
             was_sound || s.durable == before,
             "log/5: the durable LSN of a poisoned log moves"

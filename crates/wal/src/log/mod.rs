@@ -22,6 +22,7 @@
 //!    left is refused (or grows the log) before it is made. [assert: log/6]
 
 mod ahead;
+mod buffers;
 mod copy;
 mod flush;
 mod gather;
@@ -101,8 +102,6 @@ const BATCH_BYTES: usize = 1 << 20;
 const QUEUE_BYTES: usize = 8 << 20;
 /// Sealed bytes from which the flusher starts although nobody asked.
 const EAGER_BYTES: usize = 512 << 10;
-/// Durable blocks kept in memory for readers: rollback mostly reads what was written a moment ago.
-const CACHE_BYTES: usize = 2 << 20;
 
 type Subscriber = Box<dyn Fn(DurableState) + Send + Sync>;
 

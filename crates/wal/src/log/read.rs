@@ -6,8 +6,8 @@ use duramen_base::Lsn;
 use duramen_observe::DbCounter;
 
 use super::Log;
+use super::buffers::Sealed;
 use super::scan::ChunkReader;
-use super::state::Sealed;
 use crate::block::{OpenBlock, UNIT};
 use crate::config::LogError;
 use crate::record::RecordView;
@@ -214,9 +214,9 @@ fn fetch(log: &Arc<Log>, at: Lsn, chunk: &mut ChunkReader) -> Result<Held, LogEr
             offsets,
         })));
     }
-    if let Ok(i) = s.cache.binary_search_by_key(&key, |b| (b.vlf, b.number)) {
+    if let Some(block) = s.buffers.find(key.0, key.1) {
         log.counters.count(DbCounter::LogCacheReads, 1);
-        return Ok(Held::Memory(s.cache[i].clone()));
+        return Ok(Held::Memory(block.clone()));
     }
     let vlf = s
         .vlfs

@@ -9,11 +9,12 @@ use duramen_observe::FileIo;
 use duramen_os::DiskFile;
 
 use super::ahead::{Ahead, Demand};
+use super::buffers::{Buffers, Sealed};
 use super::gather::Gather;
 use super::head::{Head, Sealer};
 use super::room::{self, usable_bytes};
 use super::sleepers::Sleepers;
-use super::{CACHE_BYTES, EAGER_BYTES, PARALLEL_BYTES};
+use super::{EAGER_BYTES, PARALLEL_BYTES};
 use crate::block::{self, MAX_BYTES, UNIT};
 use crate::config::{LogError, LogFileSpec, LogHolds, LogSpace, VlfInfo};
 use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, LogProfile, VlfHeader};
@@ -22,9 +23,6 @@ use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, LogProfile, VlfHeader};
 /// waste most of a sector. A sixteenth of the log between these.
 const MIN_SLACK: u64 = 64 << 10;
 const MAX_SLACK: u64 = 1 << 20;
-
-/// Buffers kept for reuse.
-const SPARE: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct FileState {
@@ -41,48 +39,6 @@ pub(super) struct Vlf {
     pub file: usize,
     pub header: VlfHeader,
     pub active: bool,
-}
-
-/// A block that takes no more records.
-#[derive(Debug)]
-pub(super) struct Sealed {
-    pub file: usize,
-    /// Byte offset in the file.
-    pub file_offset: u64,
-    pub vlf: u32,
-    pub parity: u8,
-    pub number: u32,
-    /// Bytes on disk.
-    pub bytes: usize,
-    pub previous_bytes: u16,
-    /// Header area and records.
-    pub data: Vec<u8>,
-    pub offsets: Vec<u16>,
-}
-
-impl Sealed {
-    /// Record `slot` (from 1) with its padding.
-    pub fn record(&self, slot: u16) -> Option<&[u8]> {
-        let i = usize::from(slot).checked_sub(1)?;
-        let start = usize::from(*self.offsets.get(i)?);
-        let end = self
-            .offsets
-            .get(i + 1)
-            .map_or(self.data.len(), |o| usize::from(*o));
-        self.data.get(start..end)
-    }
-
-    pub fn last_lsn(&self) -> Lsn {
-        match self.offsets.len() {
-            0 => Lsn::NULL,
-            n => Lsn::new(self.vlf, self.number, n as u16),
-        }
-    }
-
-    /// Position behind the block.
-    pub fn end(&self) -> (u32, u32) {
-        (self.vlf, self.number + (self.bytes / UNIT) as u32)
-    }
 }
 
 #[derive(Debug)]
@@ -126,8 +82,6 @@ pub(super) struct State {
     pub offset: u64,
     /// Opens and empties the block that [`Head`] fills.
     pub sealer: Sealer,
-    /// Buffers of blocks that left the cache, for blocks to come.
-    pub spare: Vec<Vec<u8>>,
     pub previous_bytes: u16,
     /// The last record of a sealed block.
     pub last_sealed: Lsn,
@@ -147,9 +101,7 @@ pub(super) struct State {
     pub epoch: u64,
     pub durable: Lsn,
     pub durable_end: (u32, u32),
-    /// Sealed blocks in log order: those not yet durable, and some that are.
-    pub cache: VecDeque<Arc<Sealed>>,
-    pub cache_bytes: usize,
+    pub buffers: Buffers,
     /// Everything up to here should be made durable.
     pub wanted: Lsn,
     /// Threads that wait for a place in the queue.
@@ -205,7 +157,6 @@ impl State {
             current: 0,
             offset: HEADER_BYTES,
             sealer: Sealer::new(),
-            spare: Vec::new(),
             previous_bytes: 0,
             last_sealed: Lsn::NULL,
             queue: VecDeque::new(),
@@ -221,8 +172,7 @@ impl State {
             epoch: 0,
             durable: Lsn::NULL,
             durable_end: (0, 0),
-            cache: VecDeque::new(),
-            cache_bytes: 0,
+            buffers: Buffers::new(),
             wanted: Lsn::NULL,
             waiters: 0,
             sleepers: Sleepers::new(),
@@ -419,8 +369,8 @@ impl State {
 
     /// Closes the head and queues what is in it.
     fn close_block(&mut self) {
-        let spare = &mut self.spare;
-        let (data, offsets) = self.sealer.take(|| spare.pop());
+        let buffers = &mut self.buffers;
+        let (data, offsets) = self.sealer.take(|| buffers.take_spare());
         if !offsets.is_empty() {
             let bytes = block::bytes_needed(data.len(), offsets.len(), self.sector);
             self.queue_block(bytes, data, offsets);
@@ -476,8 +426,7 @@ impl State {
         self.last_sealed = self.last_sealed.max(sealed.last_lsn());
         self.previous_bytes = bytes as u16;
         self.queue_bytes += bytes;
-        self.cache_bytes += sealed.data.len();
-        self.cache.push_back(sealed.clone());
+        self.buffers.push(sealed.clone());
         self.queue.push_back(Item::Block(sealed));
         self.offset += bytes as u64;
         self.demand.note(bytes as u64);
@@ -597,31 +546,9 @@ impl State {
         }
     }
 
-    /// Drops durable blocks from the cache beyond its size.
-    pub fn trim_cache(&mut self) {
-        while self.cache_bytes > CACHE_BYTES {
-            match self.cache.front() {
-                Some(b) if (b.vlf, b.number) < self.durable_end => {
-                    debug_assert!(
-                        b.last_lsn() <= self.durable,
-                        "log/1: the cache lets go of what is not durable"
-                    );
-                    debug_assert!(
-                        self.cache_bytes >= b.data.len(),
-                        "log/1: the cache is smaller than its blocks"
-                    );
-                    self.cache_bytes -= b.data.len();
-                    let dropped = self.cache.pop_front().and_then(Arc::into_inner);
-                    if let Some(b) = dropped
-                        && b.data.capacity() >= MAX_BYTES
-                        && self.spare.len() < SPARE
-                    {
-                        self.spare.push(b.data);
-                    }
-                }
-                _ => break,
-            }
-        }
+    /// Lets go of durable blocks beyond what may be kept.
+    pub fn trim_buffers(&mut self) {
+        self.buffers.trim(self.durable_end);
     }
 
     pub fn vlf_infos(&self) -> Vec<VlfInfo> {
