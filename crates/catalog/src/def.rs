@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::ObjectId;
-use duramen_storage::{KeyColumn, RowsetDef};
+use duramen_storage::{Fill, KeyColumn, RowsetDef};
 use duramen_types::{DateTime, SqlType, Value};
 
 use crate::partitions::Partitioned;
@@ -239,6 +239,7 @@ impl ColumnDef {
 pub struct IndexOptions {
     /// FILLFACTOR as it was given, 0 for none: percent of a leaf that is filled when the index is made or rebuilt.
     pub fill_factor: u8,
+    /// PAD_INDEX: the same of the pages above the leaves.
     pub padded: bool,
     /// A duplicate key of an INSERT is left out with a warning (3604).
     pub ignore_dup_key: bool,
@@ -248,6 +249,16 @@ pub struct IndexOptions {
     pub no_page_locks: bool,
     /// STATISTICS_NORECOMPUTE: a change of the table does not make its statistics old.
     pub no_recompute: bool,
+}
+
+impl IndexOptions {
+    /// How far pages are filled when the index is made or rebuilt.
+    pub fn fill(&self) -> Fill {
+        Fill {
+            percent: self.fill_factor,
+            padded: self.padded,
+        }
+    }
 }
 
 /// An index of a table; the heap is not one.

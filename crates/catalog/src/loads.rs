@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult};
 use duramen_storage::{
-    Database, Load, LoadError, RowLocator, Rowset, RowsetDef, Sorter, StorageError, Unsorted,
+    Database, Fill, Load, LoadError, RowLocator, Rowset, RowsetDef, Sorter, StorageError, Unsorted,
     write_sorted,
 };
 use duramen_txn::Transaction;
@@ -296,9 +296,9 @@ impl IndexLoad {
         }
     }
 
-    /// Fills pages to so many percent; 0 is 100.
-    pub fn fill_to(mut self, percent: u8) -> IndexLoad {
-        self.load = self.load.fill_to(percent);
+    /// How far pages are filled.
+    pub fn fill_to(mut self, fill: Fill) -> IndexLoad {
+        self.load = self.load.fill_to(fill);
         self
     }
 

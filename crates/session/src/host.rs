@@ -431,8 +431,7 @@ impl HostView<'_> {
         }
         match system {
             Some(m) => self.module_of_system(m, database.as_deref()),
-            // Of the old ones, which are dbo's too.
-            None if name.name().eq_ignore_ascii_case("syslanguages") => {
+            None if views::is_of_dbo(name.name()) => {
                 let asked = !self.of_system;
                 let found = views::view(database.as_deref(), Some("sys"), name.name(), asked);
                 if let Some(v) = &found {

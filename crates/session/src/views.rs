@@ -2,6 +2,7 @@
 //!
 //! All of them live in the schema `sys` of every database. `db.sys.view` shows the view as that database sees it.
 
+mod character_sets;
 mod collations;
 pub(crate) mod column;
 mod columns;
@@ -203,6 +204,7 @@ const VIEWS: &[&View] = &[
     &parameters::SYSTEM_PARAMETERS,
     &constraints::SYSTEM_SQL_MODULES,
     &languages::VIEW,
+    &character_sets::VIEW,
     &objects::SYNONYMS,
     &objects::TRIGGERS,
     &objects::TRIGGER_EVENTS,
@@ -350,6 +352,13 @@ impl std::fmt::Debug for Rows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Rows")
     }
+}
+
+/// Whether a system view is found under `dbo`, too: tables of old times.
+pub(crate) fn is_of_dbo(name: &str) -> bool {
+    ["syslanguages", "syscharsets"]
+        .iter()
+        .any(|old| name.eq_ignore_ascii_case(old))
 }
 
 /// The view of that name, as `database` sees it.

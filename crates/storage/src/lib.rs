@@ -95,7 +95,7 @@ pub use file_space::FileSpace;
 pub use files::{
     DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
 };
-pub use load::{Build, BuildError, Load, LoadError, Logging, Sorter, Unsorted, write_sorted};
+pub use load::{Build, BuildError, Fill, Load, LoadError, Logging, Sorter, Unsorted, write_sorted};
 pub use open::OpenRowsets;
 pub use operations::{LatchWaits, OperationCounts};
 pub use physical::{Level, Records, Scan};

@@ -26,6 +26,8 @@ pub struct Rowset {
     pub(crate) db: Arc<Database>,
     pub(crate) def: Arc<RowsetDef>,
     pub(crate) storage: Arc<Storage>,
+    /// Bytes that a load leaves free on the pages above the leaves (PAD_INDEX).
+    pub(crate) node_spare: usize,
 }
 
 impl Rowset {
@@ -43,6 +45,7 @@ impl Database {
             db: self.clone(),
             def: def.clone(),
             storage,
+            node_spare: 0,
         }
     }
 

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
-use duramen_storage::{Build, BuildError, LockHint, NOTHING, RID, Rowset, RowsetDef, ScanSpec};
+use duramen_storage::{
+    Build, BuildError, Fill, LockHint, NOTHING, RID, Rowset, RowsetDef, ScanSpec,
+};
 use duramen_txn::Transaction;
 use duramen_types::Value;
 
@@ -58,10 +60,10 @@ impl CatalogDb {
         target: &Arc<RowsetDef>,
         sources: &[Rowset],
         places: &[usize],
-        (threads, fill_factor): (usize, u8),
+        (threads, fill): (usize, Fill),
     ) -> Result<(), Box<RowError>> {
         let target = self.database().rowset(target);
-        let mut build = Build::new(&target, threads, fill_factor);
+        let mut build = Build::new(&target, threads, fill);
         build.add(tx, sources, places)?;
         build.finish(tx)?;
         Ok(())
@@ -78,7 +80,7 @@ impl CatalogDb {
         let fail = |e: Box<RowError>| duplicate(e.error, table, index, &e.row);
         let sources = self.rowsets_of(table.data_rowsets());
         let places = places(index, &table.data);
-        let fill = index.options.fill_factor;
+        let fill = index.options.fill();
         let how = (threads, fill);
         if index.partitioned.is_none() {
             let built = self.build(tx, &index.rowset, &sources, &places, how);
@@ -106,13 +108,13 @@ impl CatalogDb {
         loads.try_for_each(|l| l.finish(tx)).map_err(fail)
     }
 
-    /// Puts the rows of `old` into the new heap or clustered index of `next`, whose leaves are filled to so many percent.
+    /// Puts the rows of `old` into the new heap or clustered index of `next`, whose pages are filled so far.
     pub(super) fn fill_from(
         &self,
         tx: &Transaction,
         old: &TableDef,
         next: &TableDef,
-        (rows, fill): (Rows<'_>, u8),
+        (rows, fill): (Rows<'_>, Fill),
     ) -> Result<(), Box<RowError>> {
         let width = next.data.layout.columns.len();
         let sources = self.rowsets_of(old.data_rowsets());
@@ -196,7 +198,7 @@ impl CatalogDb {
             _ => (&old, (0..new.layout.columns.len()).collect()),
         };
         let source = [self.database().rowset(source)];
-        let how = (threads, own.options.fill_factor);
+        let how = (threads, own.options.fill());
         let built = self.build(tx, &new, &source, &places, how);
         built.map_err(|e| duplicate(e.error, table, &own, &e.row))?;
         describe::delete_storage_rows(&base, &old)?;

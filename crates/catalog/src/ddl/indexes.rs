@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_storage::{KeyColumn, StorageError};
+use duramen_storage::{Fill, KeyColumn, StorageError};
 use duramen_txn::Transaction;
 use duramen_types::Value;
 
@@ -215,7 +215,7 @@ impl CatalogDb {
         };
         let options = clustered.map(|n| &n.options);
         let options = options.or(kept.map(|k| &k.options));
-        let fill = options.map_or(0, |o| o.fill_factor);
+        let fill = options.map_or(Fill::default(), |o| o.fill());
         self.fill_from(tx, old, &next, (rows, fill)).map_err(fail)?;
         // Old definitions and pages go; then everything is declared again.
         let key = [Value::Int(old.id.0)];

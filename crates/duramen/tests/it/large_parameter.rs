@@ -164,7 +164,15 @@ fn a_parameter_larger_than_memory_goes_into_a_table() {
         (&Value::Int(2), &Value::Int(1))
     );
     drop(whole);
-    let errors = ask(&mut client, "SELECT MAX(DATALENGTH(doc)) FROM d.dbo.t").expect("an answer");
+    assert_eq!(
+        rows(
+            &mut client,
+            "SELECT n, MAX(DATALENGTH(doc)), COUNT(CASE WHEN doc > 0x00 THEN 1 END) FROM d.dbo.t GROUP BY n"
+        ),
+        [[Value::Int(2), Value::BigInt(bytes as i64), Value::Int(1)]]
+    );
+    // Compared as a whole, it is read into memory.
+    let errors = ask(&mut client, "SELECT MAX(doc) FROM d.dbo.t").expect("an answer");
     assert_eq!(errors.errors[0].number, 701);
     assert_eq!(
         rows(&mut client, "SELECT COUNT(*) FROM d.dbo.t")[0][0],

@@ -183,7 +183,23 @@ fn check(client: &mut Client<Stream>, table: &str, id: i32, model: &Model, step:
                 ),
             );
             let last: Vec<u8> = doc.bytes().skip(at).collect();
-            assert_eq!(end[0][0], Value::Binary(last), "step {step}: {id} {doc:?}");
+            assert_eq!(
+                end[0][0],
+                Value::Binary(last.clone()),
+                "step {step}: {id} {doc:?}"
+            );
+            let grouped = rows(
+                client,
+                &format!(
+                    "SELECT SUM(DATALENGTH(doc)), MAX(CONVERT(varbinary(9), SUBSTRING(doc, {}, 9))) FROM {table} WHERE id = {id} GROUP BY n",
+                    at + 1
+                ),
+            );
+            assert_eq!(
+                grouped,
+                [[told, Value::Binary(last)]],
+                "step {step}: {id} {doc:?}"
+            );
         }
         other => panic!("step {step}: {id} is {:?}", other.1),
     }

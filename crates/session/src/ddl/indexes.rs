@@ -3,7 +3,7 @@
 //! | option | meaning |
 //! |---|---|
 //! | FILLFACTOR | leaves are filled so far when an index is made or rebuilt; later rows come where they belong |
-//! | PAD_INDEX | kept and shown in `sys.indexes`; pages above the leaves are filled as entries come |
+//! | PAD_INDEX | pages above the leaves are filled as far as FILLFACTOR says, too |
 //! | IGNORE_DUP_KEY | rows of an INSERT that would break the key are left out (3604) |
 //! | DROP_EXISTING | the index of that name makes room first (7999 when there is none) |
 //! | SORT_IN_TEMPDB | what finds no memory is sorted beside tempdb either way |

@@ -296,7 +296,12 @@ impl Rowset {
                 p.alloc_unit() == self.def.au,
                 "btree/4: an entry goes to a page of another tree"
             );
-            if p.fits(row.len(), true) {
+            let spare = match p.slot_count() {
+                // However little is to be filled.
+                0 | 1 => 0,
+                _ => self.node_spare,
+            };
+            if p.fits(row.len() + spare, true) {
                 // A node that a split at the right edge has just made is empty: this is its first entry.
                 let slot = match p.slot_count() {
                     0 => 0,

@@ -20,7 +20,7 @@ use super::external::{self, LEAST_TOGETHER, Runs, sorting_bytes};
 use super::order::KeyColumns;
 use super::parts::{Parts, Read};
 use super::sorted::{BYTES, ROWS, Unsorted, exchanged, write_pieces};
-use super::{Load, LoadError};
+use super::{Fill, Load, LoadError};
 use crate::cursor::NOTHING;
 use crate::def::{LockHint, ScanSpec};
 use crate::error::StorageError;
@@ -58,9 +58,9 @@ impl From<duramen_base::SqlError> for Box<BuildError> {
 }
 
 impl Build {
-    /// `threads`: how many may work on it, the calling one not counted. `fill_factor`: percent of a leaf, 0 is 100.
-    pub fn new(target: &Rowset, threads: usize, fill_factor: u8) -> Build {
-        let mut load = target.load(target.logging_of_build()).fill_to(fill_factor);
+    /// `threads`: how many may work on it, the calling one not counted. `fill`: how far pages are filled.
+    pub fn new(target: &Rowset, threads: usize, fill: Fill) -> Build {
+        let mut load = target.load(target.logging_of_build()).fill_to(fill);
         load.numbered = target.def.has_uniquifier();
         Build {
             together: external::together(target),

@@ -92,14 +92,35 @@ pub struct Load {
     spare: usize,
 }
 
+/// How far pages of a B-tree are filled when it is made.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Fill {
+    /// FILLFACTOR: percent of a leaf, but for a row that is larger; 0 is 100.
+    pub percent: u8,
+    /// PAD_INDEX: the same of the pages above, but for their first two entries.
+    pub padded: bool,
+}
+
+impl Fill {
+    /// Bytes of a page that stay free.
+    fn spare(self) -> usize {
+        match self.percent {
+            percent @ 1..100 => BODY_BYTES * (100 - usize::from(percent)) / 100,
+            _ => 0,
+        }
+    }
+}
+
 impl Load {
-    /// Leaves of a B-tree are filled to so many percent (FILLFACTOR), but for a row that is larger; 0 is 100.
-    pub fn fill_to(mut self, percent: u8) -> Load {
-        let percent = match (percent, self.rowset.def.is_heap()) {
-            (1..100, false) => usize::from(percent),
-            _ => 100,
-        };
-        self.spare = BODY_BYTES * (100 - percent) / 100;
+    /// How far the pages of a B-tree are filled.
+    pub fn fill_to(mut self, fill: Fill) -> Load {
+        if !self.rowset.def.is_heap() {
+            self.spare = fill.spare();
+            self.rowset.node_spare = match fill.padded {
+                true => self.spare,
+                false => 0,
+            };
+        }
         self
     }
 

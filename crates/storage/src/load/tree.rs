@@ -465,7 +465,7 @@ impl Rowset {
         if slot == 0 || self.child_slot(parent, p, first, true)? + 1 != slot {
             return Ok(0);
         }
-        let mut free = usize::from(p.free_bytes());
+        let mut free = usize::from(p.free_bytes()).saturating_sub(self.node_spare);
         let mut rows = Vec::with_capacity(entries.len());
         for (separator, id) in entries {
             let row = self.keys().node_row(separator, *id)?;

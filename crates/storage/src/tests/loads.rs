@@ -8,7 +8,7 @@ use duramen_types::Value;
 use duramen_types::batch::{Column, Data, IntKind};
 
 use super::fixture::*;
-use crate::{Build, Logging, NOTHING, Rowset, Sorter, StorageError, Unsorted, write_sorted};
+use crate::{Build, Fill, Logging, NOTHING, Rowset, Sorter, StorageError, Unsorted, write_sorted};
 
 fn ids(rowset: &Rowset, tx: &duramen_txn::Transaction) -> Vec<i64> {
     let rows = all(rowset, tx);
@@ -248,7 +248,7 @@ fn built(
     wanted: &[usize],
     (threads, together): (usize, u64),
 ) -> (Vec<Vec<Value>>, u64) {
-    let mut build = Build::new(target, threads, 0);
+    let mut build = Build::new(target, threads, Fill::default());
     build.together = together;
     build.add(tx, std::slice::from_ref(source), wanted).unwrap();
     build.finish(tx).unwrap();
