@@ -67,8 +67,9 @@ impl Databases {
                 Some(log) if log.poisoned() => self.put_pending(entry, e.clone()),
                 _ => {
                     self.delete_files(laid);
-                    self.in_master(&master.catalog, |r, tx| r.remove(tx, laid.id))?;
+                    let removed = self.in_master(&master.catalog, |r, tx| r.remove(tx, laid.id));
                     self.as_before(before, entry);
+                    removed?;
                 }
             }
             return Err(e);

@@ -6,7 +6,7 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use super::column::*;
 
-struct Set {
+pub(super) struct Set {
     /// 1001 is a character set, 2001 a sort order.
     kind: i16,
     id: u8,
