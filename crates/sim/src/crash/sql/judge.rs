@@ -55,6 +55,10 @@ pub fn fits(life: &Life<'_>, who: usize, batch: &Batch) -> bool {
         match &s.effect {
             Effect::Do(op) => match view.apply(op) {
                 Err(No::Unknown) => return false,
+                // Where the key goes meanwhile the rows are there twice.
+                Err(No::Refused(n)) if n.contains(&2627) && is_redefined(life, who, op) => {
+                    return false;
+                }
                 Err(No::Refused(_)) | Ok(()) => {}
             },
             Effect::Begin => depth += 1,
@@ -75,6 +79,21 @@ pub fn fits(life: &Life<'_>, who: usize, batch: &Batch) -> bool {
         }
     }
     true
+}
+
+/// Whether others are about to change the definition of a table that an operation touches.
+fn is_redefined(life: &Life<'_>, who: usize, op: &Op) -> bool {
+    let touched = op.touches();
+    let changes = |op: &Op| {
+        let all = op.touches();
+        all.iter()
+            .any(|(at, defines)| *defines && touched.iter().any(|(t, _)| t == at))
+    };
+    life.who.iter().enumerate().any(|(n, w)| {
+        let mut running = w.busy.iter().flat_map(|b| b.batch.ops());
+        let mut open = w.txn.iter().flat_map(|t| &t.ops);
+        n != who && (running.any(changes) || open.any(changes))
+    })
 }
 
 /// A read of everybody's rows is the same whenever it is made, or of one moment.
