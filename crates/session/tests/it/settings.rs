@@ -107,10 +107,12 @@ fn less_memory_is_what_pages_and_rows_have() {
     let mut s = login(&instance);
     let frames = || instance.databases.engine.pool_stats().frames;
     let before = frames();
+    // What logs hold beside the pages changes all the time.
+    let about = |n: u64| n - n / 20..=n + n / 20;
     let set = |mb: u32| format!("EXEC sp_configure 'max server memory', {mb}; RECONFIGURE");
     all(&mut s, &[ADVANCED, &set(128)]);
-    assert_eq!(frames(), before / 2);
+    assert!(about(before / 2).contains(&frames()), "{}", frames());
     // Never more than the server was started with.
     all(&mut s, &[&set(100_000)]);
-    assert_eq!(frames(), before);
+    assert!(about(before).contains(&frames()), "{}", frames());
 }

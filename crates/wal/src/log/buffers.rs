@@ -1,8 +1,8 @@
 //! The blocks that a log has in memory: those on their way to the disk, and some that are there already, for readers.
 //!
 //! Rollback mostly reads what was written a moment ago, so durable blocks stay for a while. How many depends on the memory
-//! there is: [`CACHE_BYTES`] at most, a small part of the limit where that is less, and none where the logs of other databases
-//! have a good part of what all may have.
+//! there is: [`CACHE_BYTES`] at most, a small part of the limit where that is less, and hardly anything where the logs of
+//! other databases have a good part of what all may have.
 //!
 //! Invariants
 //! 1. Blocks stand in log order, and only a durable one is let go of. [assert: buffers/1]
@@ -23,7 +23,9 @@ const CACHE_BYTES: u64 = 2 << 20;
 const LIMIT_PARTS: u64 = 32;
 /// One of so many parts of what all logs may have: durable blocks are kept as far as the others leave of it.
 const SHARE_PARTS: u64 = 4;
-/// Buffers kept for blocks to come.
+/// So much is kept wherever it is: a short transaction that rolls back reads it.
+const LEAST_BYTES: u64 = 2 * MAX_BYTES as u64;
+/// Buffers kept for blocks to come, where so much of the cache is there.
 const SPARE: u64 = 64;
 /// The write head fills two in turn.
 const HEAD_BYTES: u64 = 2 * MAX_BYTES as u64;
@@ -172,7 +174,7 @@ impl Buffers {
         let others = broker.of(Clerk::Log).saturating_sub(self.memory.bytes());
         let share = broker.most(Clerk::Log) / SHARE_PARTS;
         let room = CACHE_BYTES.min(broker.limit() / LIMIT_PARTS);
-        room.min(share.saturating_sub(others))
+        room.min(share.saturating_sub(others)).max(LEAST_BYTES)
     }
 }
 
@@ -245,6 +247,7 @@ mod tests {
         let others: Vec<_> = (0..5).map(|_| filled(&shared, 32)).collect();
         let mut buffers = filled(&shared, 32);
         buffers.trim((7, 33));
-        assert!(buffers.find(7, 32).is_none(), "all have {}", others.len());
+        assert!(buffers.find(7, 31).is_some(), "two stay");
+        assert!(buffers.find(7, 30).is_none(), "{} others", others.len());
     }
 }
