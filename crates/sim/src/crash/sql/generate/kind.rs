@@ -150,6 +150,11 @@ impl Generator {
             K::CreateStatistics => self.create_statistics(at),
             K::DropStatistics => self.drop_statistics(at, table),
             K::UpdateStatistics => {
+                // Where there are none it writes nothing.
+                let some = !table.statistics.is_empty() || !table.indexes.is_empty();
+                if !some && !self.rng.one_in(4) {
+                    return None;
+                }
                 let sql = format!("UPDATE STATISTICS {}", at.sql());
                 stmt(sql, Op::Touch { at, defines: true })
             }

@@ -137,7 +137,7 @@ fn needs(kind: K) -> &'static [K] {
         K::AlterProcedure | K::DropProcedure => &[K::CreateProcedure],
         K::AlterFunction | K::DropFunction => &[K::CreateFunction],
         K::AlterTrigger | K::DropTrigger | K::EnableTrigger => &[K::CreateTable, K::CreateTrigger],
-        K::DropStatistics => &[K::CreateTable, K::CreateStatistics],
+        K::DropStatistics | K::UpdateStatistics => &[K::CreateTable, K::CreateStatistics],
         K::DropSchema => &[K::CreateSchema],
         K::AlterSchema => &[K::CreateSchema, K::CreateSynonym],
         K::DropSynonym => &[K::CreateSynonym],
