@@ -5,6 +5,8 @@
 //! (`MAX(DATALENGTH(doc))`). Their expressions know values that are not in memory
 //! (`crate::long`). In every other plan a large value is read into memory, or refused where there is no room (701).
 
+use std::sync::Arc;
+
 use duramen_os::stack;
 
 use crate::expr::Expr;
@@ -29,6 +31,12 @@ pub fn mark(plan: &mut Plan) {
             kept: 0,
             ..
         } if groups.iter().all(is_small) && aggregates.iter().all(takes_small) => mark(input),
+        // Values on their way between threads are lent as those of one.
+        Node::Parallel { zone, .. } => {
+            if let Some(zone) = Arc::get_mut(zone) {
+                mark(zone);
+            }
+        }
         _ => {}
     });
 }
