@@ -8,6 +8,7 @@
 //! 1. Blocks stand in log order, and only a durable one is let go of. [assert: buffers/1]
 //! 2. What is told to the broker is what the blocks, the spare buffers and the write head's two take.
 //!    [test: what_the_buffers_take_is_told_and_given_back]
+//! 3. Of durable blocks, no log keeps less than two or more than its cache. [assert: buffers/3]
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ const LIMIT_PARTS: u64 = 32;
 const SHARE_PARTS: u64 = 4;
 /// So much is kept wherever it is: a short transaction that rolls back reads it.
 const LEAST_BYTES: u64 = 2 * MAX_BYTES as u64;
-/// Buffers kept for blocks to come, where so much of the cache is there.
+/// Buffers kept for blocks to come, where there is memory for more than the least.
 const SPARE: u64 = 64;
 /// The write head fills two in turn.
 const HEAD_BYTES: u64 = 2 * MAX_BYTES as u64;
@@ -133,6 +134,10 @@ impl Buffers {
     /// Lets go of durable blocks beyond what may be kept; `durable_end` is where the first that is not durable begins.
     pub fn trim(&mut self, durable_end: (u32, u32)) {
         let room = self.room();
+        debug_assert!(
+            (LEAST_BYTES..=CACHE_BYTES).contains(&room),
+            "buffers/3: a log keeps {room} bytes"
+        );
         while self.bytes > room {
             match self.blocks.front() {
                 Some(b) if key(b) < durable_end => {}
@@ -152,7 +157,7 @@ impl Buffers {
         let bytes = block.data.capacity() as u64;
         self.bytes -= bytes;
         self.memory.sub(bytes);
-        let most = SPARE.min(2 * room / MAX_BYTES as u64) as usize;
+        let most = SPARE.min(2 * (room - LEAST_BYTES) / MAX_BYTES as u64) as usize;
         while self.spare.len() > most {
             self.take_spare();
         }
