@@ -99,6 +99,8 @@ pub struct View {
     pub needs: Needs,
     pub columns: ViewColumns,
     rows: Rows,
+    /// Found under `dbo`, too: a table of old times.
+    of_dbo: bool,
 }
 
 impl View {
@@ -114,6 +116,7 @@ impl View {
             needs,
             columns,
             rows,
+            of_dbo: false,
         }
     }
 
@@ -130,6 +133,15 @@ impl View {
             needs,
             columns,
             rows,
+            of_dbo: false,
+        }
+    }
+
+    /// The same, found under `dbo` as well.
+    const fn of_dbo(self) -> View {
+        View {
+            of_dbo: true,
+            ..self
         }
     }
 }
@@ -148,6 +160,7 @@ impl View {
             needs,
             columns,
             rows,
+            of_dbo: false,
         }
     }
 }
@@ -354,11 +367,10 @@ impl std::fmt::Debug for Rows {
     }
 }
 
-/// Whether a system view is found under `dbo`, too: tables of old times.
+/// Whether `dbo` has a system view of that name.
 pub(crate) fn is_of_dbo(name: &str) -> bool {
-    ["syslanguages", "syscharsets"]
-        .iter()
-        .any(|old| name.eq_ignore_ascii_case(old))
+    let mut old = VIEWS.iter().filter(|v| v.of_dbo);
+    old.any(|v| v.name.eq_ignore_ascii_case(name))
 }
 
 /// The view of that name, as `database` sees it.

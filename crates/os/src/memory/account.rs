@@ -125,6 +125,11 @@ impl Tally {
         }
     }
 
+    /// Who is told.
+    pub fn broker(&self) -> Option<&Arc<Broker>> {
+        self.broker.get()
+    }
+
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)

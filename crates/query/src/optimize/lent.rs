@@ -33,7 +33,9 @@ pub fn mark(plan: &mut Plan) {
         } if groups.iter().all(is_small) && aggregates.iter().all(takes_small) => mark(input),
         // Values on their way between threads are lent as those of one.
         Node::Parallel { zone, .. } => {
-            if let Some(zone) = Arc::get_mut(zone) {
+            let zone = Arc::get_mut(zone);
+            debug_assert!(zone.is_some(), "a plan runs before it is marked");
+            if let Some(zone) = zone {
                 mark(zone);
             }
         }

@@ -47,4 +47,5 @@ columns! { &'static Set;
 
 pub const VIEW: View = View::new("syscharsets", FACTS, COLUMNS, |_, _| {
     Ok(SETS.iter().map(|s| row(&s)).collect::<Vec<Vec<Value>>>())
-});
+})
+.of_dbo();

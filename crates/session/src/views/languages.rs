@@ -24,4 +24,5 @@ pub const VIEW: View = View::new("syslanguages", FACTS, COLUMNS, |_, _| {
     Ok(Language::all()
         .map(|l| row(&l))
         .collect::<Vec<Vec<Value>>>())
-});
+})
+.of_dbo();

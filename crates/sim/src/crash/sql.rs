@@ -45,6 +45,7 @@ mod define;
 mod disk;
 mod doubt;
 mod fault;
+mod fits;
 mod found;
 mod generate;
 mod grounds;

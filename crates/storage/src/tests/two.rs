@@ -6,7 +6,7 @@ use duramen_os::IoError;
 use duramen_os::sim::{DiskOp, Fault, SimDisk, Simulation};
 
 use super::fixture::*;
-use crate::{LockHint, RowLocator, ScanSpec};
+use crate::{Database, Engine, LockHint, RowLocator, ScanSpec};
 use duramen_types::Value;
 
 /// A disk whose power went after so many changes while a transaction over two databases, a row in each, was committed.
@@ -27,6 +27,15 @@ fn committing(seed: u64, changes: u64) -> Arc<SimDisk> {
         let _ = engine.commit(&tx, None);
         sim.disk()
     })
+}
+
+/// Opens the second database, then the coordinator; whether the second was in doubt until then.
+fn open_both(disk: Arc<SimDisk>) -> (Arc<Engine>, [Arc<Database>; 2], bool) {
+    let engine = engine(&duramen_os::Env::with_disk(disk), 4 << 20);
+    let second = open_as(&engine, 6, "u").unwrap();
+    let doubt = second.waits_for().is_some();
+    let first = open_as(&engine, 5, "t").unwrap();
+    (engine, [first, second], doubt)
 }
 
 /// Power is lost after every possible number of disk changes during the commit: both databases have the row, or none.
@@ -89,10 +98,7 @@ fn a_coordinator_that_went_on_is_asked_for_what_it_lost() {
         });
         let disk = disk.crash(n + 1);
         let found = Simulation::new(n + 200).on_disk(disk).run(move |sim| {
-            let engine = engine(&duramen_os::Env::with_disk(sim.disk()), 4 << 20);
-            let second = open_as(&engine, 6, "u").unwrap();
-            let doubt = second.waits_for().is_some();
-            let first = open_as(&engine, 5, "t").unwrap();
+            let (engine, [first, second], doubt) = open_both(sim.disk());
             let tx = begin(&engine, 52);
             let at = RowLocator::Key(vec![Value::Int(1)]);
             let found = [first, second].map(|db| {
@@ -150,10 +156,7 @@ fn a_heap_whose_drop_is_undone_late_is_whole() {
                 .crash(n + 1),
         };
         let (doubt, committed, found) = Simulation::new(n + 100).on_disk(disk).run(move |sim| {
-            let engine = engine(&duramen_os::Env::with_disk(sim.disk()), 4 << 20);
-            let second = open_as(&engine, 6, "u").unwrap();
-            let doubt = second.waits_for().is_some();
-            let first = open_as(&engine, 5, "t").unwrap();
+            let (engine, [first, second], doubt) = open_both(sim.disk());
             let tx = begin(&engine, 52);
             let at = RowLocator::Key(vec![Value::Int(1)]);
             let table = first.rowset(&clustered());

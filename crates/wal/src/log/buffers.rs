@@ -7,7 +7,7 @@
 //! Invariants
 //! 1. Blocks stand in log order, and only a durable one is let go of. [assert: buffers/1]
 //! 2. What is told to the broker is what the blocks, the spare buffers and the write head's two take.
-//!    [test: what_the_buffers_take_is_told_and_given_back]
+//!    [assert: buffers/2] [test: what_the_buffers_take_is_told_and_given_back]
 //! 3. Of durable blocks, no log keeps less than two or more than its cache. [assert: buffers/3]
 
 use std::collections::VecDeque;
@@ -83,7 +83,6 @@ pub(super) struct Buffers {
     /// Buffers of blocks that were let go of, for blocks to come.
     spare: Vec<Vec<u8>>,
     memory: Tally,
-    broker: Option<Arc<Broker>>,
 }
 
 impl Buffers {
@@ -95,16 +94,12 @@ impl Buffers {
             bytes: 0,
             spare: Vec::new(),
             memory,
-            broker: None,
         }
     }
 
     /// Tells `broker` from now on, and keeps no more than its limit lets.
-    pub fn follow(&mut self, broker: Option<&Arc<Broker>>) {
-        if let Some(broker) = broker {
-            self.memory.follow(broker);
-            self.broker = Some(broker.clone());
-        }
+    pub fn follow(&self, broker: &Arc<Broker>) {
+        self.memory.follow(broker);
     }
 
     /// A buffer for the next block.
@@ -131,13 +126,18 @@ impl Buffers {
         at.ok().map(|i| &self.blocks[i])
     }
 
-    /// Lets go of durable blocks beyond what may be kept; `durable_end` is where the first that is not durable begins.
-    pub fn trim(&mut self, durable_end: (u32, u32)) {
+    /// Lets go of durable blocks beyond what may be kept. `durable` is the last record that is, `durable_end` where the first
+    /// block that is not begins.
+    pub fn trim(&mut self, durable: Lsn, durable_end: (u32, u32)) {
         let room = self.room();
         debug_assert!(
             (LEAST_BYTES..=CACHE_BYTES).contains(&room),
             "buffers/3: a log keeps {room} bytes"
         );
+        let most = SPARE.min(2 * (room - LEAST_BYTES) / MAX_BYTES as u64) as usize;
+        while self.spare.len() > most {
+            self.take_spare();
+        }
         while self.bytes > room {
             match self.blocks.front() {
                 Some(b) if key(b) < durable_end => {}
@@ -145,22 +145,23 @@ impl Buffers {
             }
             if let Some(block) = self.blocks.pop_front() {
                 debug_assert!(
-                    block.end() <= durable_end,
+                    block.last_lsn() <= durable && block.end() <= durable_end,
                     "buffers/1: a block that is not durable is let go of"
                 );
-                self.let_go(block, room);
+                self.let_go(block, most);
             }
         }
     }
 
-    fn let_go(&mut self, block: Arc<Sealed>, room: u64) {
+    /// Keeps the block's buffer, of which there are `most` at most.
+    fn let_go(&mut self, block: Arc<Sealed>, most: usize) {
         let bytes = block.data.capacity() as u64;
+        debug_assert!(
+            self.bytes >= bytes,
+            "buffers/2: there is less than the blocks take"
+        );
         self.bytes -= bytes;
         self.memory.sub(bytes);
-        let most = SPARE.min(2 * (room - LEAST_BYTES) / MAX_BYTES as u64) as usize;
-        while self.spare.len() > most {
-            self.take_spare();
-        }
         // A reader may still have it.
         if let Some(block) = Arc::into_inner(block)
             && block.data.capacity() >= MAX_BYTES
@@ -173,7 +174,7 @@ impl Buffers {
 
     /// Bytes of blocks that may be kept.
     fn room(&self) -> u64 {
-        let Some(broker) = &self.broker else {
+        let Some(broker) = self.memory.broker() else {
             return CACHE_BYTES;
         };
         let others = broker.of(Clerk::Log).saturating_sub(self.memory.bytes());
@@ -209,9 +210,14 @@ mod tests {
 
     fn filled(broker: &Arc<Broker>, blocks: u32) -> Buffers {
         let mut buffers = Buffers::new();
-        buffers.follow(Some(broker));
+        buffers.follow(broker);
         (1..=blocks).for_each(|n| buffers.push(block(n)));
         buffers
+    }
+
+    /// The blocks before `end` are durable.
+    fn trim(buffers: &mut Buffers, end: u32) {
+        buffers.trim(Lsn::new(7, end, 0), (7, end));
     }
 
     /// Told to the broker less than a step too little.
@@ -227,9 +233,9 @@ mod tests {
         let block = MAX_BYTES as u64;
         assert!(told(&broker, HEAD_BYTES + BLOCKS * block));
         // Nothing is durable: nothing goes.
-        buffers.trim((7, 1));
+        trim(&mut buffers, 1);
         assert!(told(&broker, HEAD_BYTES + BLOCKS * block));
-        buffers.trim((7, 1 + BLOCKS as u32));
+        trim(&mut buffers, 1 + BLOCKS as u32);
         let kept = CACHE_BYTES / block;
         let spare = SPARE.min(BLOCKS - kept);
         assert!(told(&broker, HEAD_BYTES + (kept + spare) * block));
@@ -244,14 +250,14 @@ mod tests {
     fn a_small_limit_and_many_logs_keep_less() {
         let small = Broker::new(8 << 20);
         let mut buffers = filled(&small, 100);
-        buffers.trim((7, 101));
+        trim(&mut buffers, 101);
         let kept = (8 << 20) / LIMIT_PARTS / MAX_BYTES as u64;
         assert!(buffers.find(7, 101 - kept as u32).is_some());
         assert!(buffers.find(7, 100 - kept as u32).is_none());
         let shared = Broker::new(64 << 20);
         let others: Vec<_> = (0..5).map(|_| filled(&shared, 32)).collect();
         let mut buffers = filled(&shared, 32);
-        buffers.trim((7, 33));
+        trim(&mut buffers, 33);
         assert!(buffers.find(7, 31).is_some(), "two stay");
         assert!(buffers.find(7, 30).is_none(), "{} others", others.len());
     }

@@ -51,7 +51,6 @@ impl Log {
             make_file(env, &cfg, spec, header_page, 0, Some(cfg.first_seq.max(1)))?;
         vlfs[0].active = true;
         let mut s = State::new(cfg.sector.max(512) as usize, vec![file], vlfs);
-        s.buffers.follow(cfg.memory.as_ref());
         s.epoch = next_epoch(0);
         s.durable_end = (s.vlfs[0].header.seq, (HEADER_BYTES / 512) as u32);
         s.start_block(HEADER_BYTES);
@@ -109,7 +108,6 @@ impl Log {
             vlf.active = (end.first.vlf..=seq).contains(&vlf.header.seq);
         }
         let mut s = State::new(cfg.sector.max(512) as usize, files, vlfs);
-        s.buffers.follow(cfg.memory.as_ref());
         s.current = end.vlf;
         s.needs_unknown = true;
         s.epoch = if planted.on(Bug::NoEpochBump) {
@@ -141,6 +139,9 @@ impl Log {
 
     fn start(env: &Env, cfg: LogConfig, mut s: State, planted: Planted) -> Arc<Log> {
         s.profile = cfg.profile;
+        if let Some(broker) = &cfg.memory {
+            s.buffers.follow(broker);
+        }
         s.look_at_volume();
         let counters = DbCounters::of(cfg.db_id);
         let log = Arc::new(Log {

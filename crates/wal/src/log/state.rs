@@ -548,7 +548,7 @@ impl State {
 
     /// Lets go of durable blocks beyond what may be kept.
     pub fn trim_buffers(&mut self) {
-        self.buffers.trim(self.durable_end);
+        self.buffers.trim(self.durable, self.durable_end);
     }
 
     pub fn vlf_infos(&self) -> Vec<VlfInfo> {

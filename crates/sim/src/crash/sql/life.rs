@@ -17,7 +17,7 @@ use super::seat::{Answer, Bell, Seat};
 use super::snapshot::Snapshot;
 use super::step::{Batch, Effect, Form, Level, Step, Stmt};
 use super::world::{End, SESSIONS, Source, World};
-use super::{bulk, close, doubt, judge, kinds};
+use super::{bulk, close, doubt, fits, judge, kinds};
 
 /// KILL of a session that is not there.
 const NOT_ACTIVE: i32 = 6106;
@@ -200,7 +200,7 @@ impl<'a> Life<'a> {
                 if w.busy.is_some() || self.is_restoring(batch) || self.is_closed(*who, batch) {
                     return false;
                 }
-                judge::fits(self, *who, batch) && !self.meets(*who, batch)
+                fits::fits(self, *who, batch) && !self.meets(*who, batch)
             }
             Step::Leave { who } | Step::Cancel { who, .. } => !self.is_whole(*who),
             Step::Kill { by, who } => {
