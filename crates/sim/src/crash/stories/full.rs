@@ -396,8 +396,10 @@ fn finish(
             End::Refused(_, e) => return Err(e),
         }
     }
-    let id = IDS as i64 + 1;
     let mut after = tables[0].last().clone();
+    // A crash may have kept the row of an earlier life whose DELETE was not durable yet.
+    let id = (IDS as i64 + 1..).find(|id| !after.contains_key(id));
+    let id = id.ok_or("every id is taken")?;
     after.insert(id, 7);
     tables[0].states.push(after.clone());
     after.remove(&id);
