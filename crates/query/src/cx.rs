@@ -269,7 +269,18 @@ impl<'a> Cx<'a> {
             false => Ok(()),
         }
     }
+
+    /// [`Cx::check_cancelled`] at some rows of many, of which this is the `at`th.
+    pub(crate) fn check_at(&self, at: usize) -> SqlResult<()> {
+        match at % UNWATCHED == UNWATCHED - 1 {
+            true => self.check_cancelled(),
+            false => Ok(()),
+        }
+    }
 }
+
+/// How many rows are gone through without a look at whether the statement is still wanted.
+pub(crate) const UNWATCHED: usize = 1 << 15;
 
 /// The error that carries a cancellation up; it is never sent to the client.
 pub fn cancelled() -> duramen_base::SqlError {

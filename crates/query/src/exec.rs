@@ -392,12 +392,13 @@ impl<'p> Operator<'p> {
                 held,
             } => {
                 // What has come out does not come again: for EXCEPT as if the other side had it, too.
-                let seen = seen.into_rows();
-                match keep_common {
-                    true => seen.iter().for_each(|row| other.remove(row)),
-                    false => seen.iter().for_each(|row| {
+                for (at, row) in seen.into_rows().iter().enumerate() {
+                    cx.check_at(at)?;
+                    if keep_common {
+                        other.remove(row);
+                    } else {
                         other.insert(row);
-                    }),
+                    }
                 }
                 let first = Leaving::new(other.into_rows(), held);
                 let other = batch::Handed::new(plan, first, None);

@@ -175,6 +175,10 @@ impl BackendSession for EngineSession {
         Some(self.session.waker())
     }
 
+    fn on_kill(&self, tell: Box<dyn Fn() + Send + Sync>) {
+        self.session.on_kill(tell);
+    }
+
     fn may_release(&self) -> bool {
         self.session.may_release()
     }

@@ -88,6 +88,11 @@ impl Feed {
         self.state.lock().bytes > FEED_BYTES_MAX
     }
 
+    /// Has who waits for a piece look whether it is still wanted.
+    pub fn look(&self) {
+        self.changed.notify_all();
+    }
+
     /// The next piece, waited for; and whether the socket may be read again.
     pub fn take(&self, cancel: &Cancel) -> (Piece, bool) {
         let mut state = self.state.lock();

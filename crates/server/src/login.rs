@@ -176,6 +176,13 @@ fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendS
         // A connection logs in once.
         let _ = connection.waker.set(waker);
     }
+    let killed = Arc::downgrade(connection);
+    session.on_kill(Box::new(move || {
+        if let Some(connection) = killed.upgrade() {
+            connection.out.kill();
+            connection.feed.look();
+        }
+    }));
     *connection.session.lock() = Some(session);
     connection.state.lock().logged_in = true;
     // The new packet size holds after this reply.

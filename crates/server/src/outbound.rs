@@ -37,6 +37,8 @@ struct State {
     mid_reply: bool,
     /// Nothing more is accepted; what is queued is still sent.
     refusing: bool,
+    /// The session has been killed: nobody waits for the client any more.
+    killed: bool,
     /// Of the queue.
     memory: Option<Account>,
     /// The server had no memory for more.
@@ -46,6 +48,11 @@ struct State {
 impl State {
     fn pending(&self) -> usize {
         self.queue.len() - self.sent
+    }
+
+    /// So much is unsent that a worker waits for the client.
+    fn is_stuck(&self) -> bool {
+        self.pending() > self.high_water() && !self.closed && !self.refusing
     }
 
     /// The queue has become longer or has gone: the server is told.
@@ -116,6 +123,7 @@ impl Outbound {
                 closed: false,
                 mid_reply: false,
                 refusing: false,
+                killed: false,
                 memory: memory.map(|broker| broker.account(Clerk::Packets)),
                 short: false,
             }),
@@ -163,16 +171,29 @@ impl Outbound {
             return false;
         }
         self.append(&mut state, bytes, true);
-        let must_wait = |state: &State| {
-            state.pending() > state.high_water() && !state.closed && !state.refusing
-        };
-        if must_wait(&state) {
+        if state.is_stuck() {
             let _wait = duramen_observe::wait(WaitType::ASYNC_NETWORK_IO);
-            while must_wait(&state) {
+            while state.is_stuck() && !state.killed {
                 self.drained.wait(&mut state);
             }
+            self.give_up_if_stuck(&mut state);
         }
         !state.closed && !state.refusing
+    }
+
+    /// The session has been killed: a client that does not read what it is sent is lost to it, as one that has left is.
+    pub fn kill(&self) {
+        let mut state = self.state.lock();
+        state.killed = true;
+        self.give_up_if_stuck(&mut state);
+        self.drained.notify_all();
+    }
+
+    fn give_up_if_stuck(&self, state: &mut State) {
+        if state.killed && state.is_stuck() {
+            state.closed = true;
+            self.pool.look(self.connection);
+        }
     }
 
     /// Takes the last packets of a reply, for a `flush` that follows; whether anything is accepted. Gives them back when so

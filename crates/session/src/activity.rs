@@ -9,9 +9,9 @@
 //! ```
 //! Whoever brings `state` to DEAD does the rollback, exactly one does.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use std::sync::{Arc, OnceLock};
 
 use duramen_base::SessionId;
 use duramen_observe::{CpuMark, SessionWaits};
@@ -57,6 +57,7 @@ pub struct Activity {
     state: AtomicU8,
     killed: AtomicBool,
     cancel: Mutex<CancelToken>,
+    on_kill: OnceLock<Box<dyn Fn() + Send + Sync>>,
     transaction: Mutex<Option<Arc<Transaction>>>,
     database: AtomicU16,
     command: AtomicU8,
@@ -244,6 +245,7 @@ impl Activity {
             state: AtomicU8::new(IDLE),
             killed: AtomicBool::new(false),
             cancel: Mutex::new(CancelToken::default()),
+            on_kill: OnceLock::new(),
             transaction: Mutex::new(None),
             database: AtomicU16::new(1),
             command: AtomicU8::new(0),
@@ -413,7 +415,16 @@ impl Activity {
             .lock()
             .0
             .store(true, std::sync::atomic::Ordering::Release);
+        if let Some(tell) = self.on_kill.get() {
+            tell();
+        }
         None
+    }
+
+    /// Whom to tell of that; of several the first.
+    pub fn on_kill(&self, tell: Box<dyn Fn() + Send + Sync>) {
+        // A session has one client.
+        let _ = self.on_kill.set(tell);
     }
 
     /// A transaction of the session is being undone from now on.

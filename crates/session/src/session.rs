@@ -181,6 +181,12 @@ impl Session {
         Box::new(move || locks.wake(&owner))
     }
 
+    /// `tell` is called when the session is killed while a request of it runs: what waits for its client waits no longer.
+    /// Of several the first holds.
+    pub fn on_kill(&self, tell: Box<dyn Fn() + Send + Sync>) {
+        self.activity.on_kill(tell);
+    }
+
     /// Others may be waiting for what this session has: its next request must find a thread.
     pub fn may_release(&self) -> bool {
         self.transaction.is_some() || self.instance.app_locks.has_any(self.owner.id())

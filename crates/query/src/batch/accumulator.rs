@@ -78,7 +78,11 @@ impl Accumulator {
     }
 
     /// The states that a row operator has begun.
-    pub(super) fn resumed(aggregate: &Aggregate, mut states: Vec<State>) -> Accumulator {
+    pub(super) fn resumed(
+        aggregate: &Aggregate,
+        mut states: Vec<State>,
+        cx: &Cx<'_>,
+    ) -> SqlResult<Accumulator> {
         let mut all = Accumulator::new(aggregate);
         if let (Accumulator::Distinct { seen, .. }, Some(input)) = (&mut all, &aggregate.input) {
             for (g, state) in states.iter_mut().enumerate() {
@@ -87,7 +91,8 @@ impl Accumulator {
                 let n = values.len();
                 let group = Column::new(Data::Ints(IntKind::BigInt, vec![g as i64; n]));
                 let keys = [Arc::new(group), Arc::new(values)];
-                seen.number(&keys, n, true, &mut Vec::new(), &mut Vec::new());
+                cx.check_at(g)?;
+                seen.number(&keys, n, true, &mut Vec::new(), &mut Vec::new(), cx)?;
             }
         }
         let own = match &mut all {
@@ -100,7 +105,7 @@ impl Accumulator {
             }
             _ => Accumulator::Any(states),
         };
-        all
+        Ok(all)
     }
 
     pub(super) fn grow(&mut self, groups: usize) {
@@ -283,7 +288,8 @@ impl Accumulator {
             let group = Arc::new(Column::new(Data::Ints(IntKind::BigInt, group)));
             let (mut all, mut fresh) = (Vec::new(), Vec::new());
             let keys = [group, column.clone()];
-            seen.number(&keys, numbers.len(), rest.is_none(), &mut all, &mut fresh);
+            let adds = rest.is_none();
+            seen.number(&keys, numbers.len(), adds, &mut all, &mut fresh, cx)?;
             if let Some(rest) = rest {
                 let waits = |i: &usize| all[*i] == NONE && !column.is_null(*i);
                 let rows: Vec<u32> = (0..all.len()).filter(waits).map(|i| i as u32).collect();

@@ -251,13 +251,13 @@ pub(super) fn together<'p>(
     while let Some(partial) = crew.next(0, cx)? {
         match partial {
             Some(partial) if by_part => parts.push(partial),
-            Some(partial) => state.join(partial)?,
+            Some(partial) => state.join(partial, cx)?,
             None => return Ok(None),
         }
     }
     drop(crew);
     parts.sort_by_key(|p| p.part);
-    parts.into_iter().try_for_each(|p| state.join(p))?;
+    parts.into_iter().try_for_each(|p| state.join(p, cx))?;
     Ok(Some(state.into_output(plan, cx)?))
 }
 
@@ -347,11 +347,13 @@ impl<'p> Grouping<'p> {
     ) -> SqlResult<Grouping<'p>> {
         let mut state = Grouping::new(by, aggregates, (kept, round), cx);
         let n = begun.keys.len();
-        for key in begun.keys {
+        for (at, key) in begun.keys.into_iter().enumerate() {
+            cx.check_at(at)?;
             let pairs = state.keys.iter_mut().zip(key);
             pairs.for_each(|(column, value)| column.push(value));
         }
-        for first in begun.firsts {
+        for (at, first) in begun.firsts.into_iter().enumerate() {
+            cx.check_at(at)?;
             let pairs = state.firsts.iter_mut().zip(first);
             pairs.for_each(|(column, value)| column.push(value));
         }
@@ -359,12 +361,13 @@ impl<'p> Grouping<'p> {
             let columns = std::mem::take(&mut state.keys).into_iter().map(Arc::new);
             let columns: Vec<Arc<Column>> = columns.collect();
             let (numbers, fresh) = (&mut state.numbers, &mut state.fresh);
-            state.table.number(&columns, n, true, numbers, fresh);
+            state.table.number(&columns, n, true, numbers, fresh, cx)?;
             state.keys = columns.into_iter().map(Arc::unwrap_or_clone).collect();
             state.key_bytes = state.keys.iter().map(Column::heap_bytes).sum();
         }
         let states = aggregates.iter().zip(begun.states);
-        state.states = states.map(|(a, s)| Accumulator::resumed(a, s)).collect();
+        let states = states.map(|(a, s)| Accumulator::resumed(a, s, cx));
+        state.states = states.collect::<SqlResult<_>>()?;
         state.kept_bytes = begun.held.bytes();
         state.grow(n.max(usize::from(by.is_empty())));
         // What the row operator was lent is ours from here on.
@@ -398,7 +401,7 @@ impl<'p> Grouping<'p> {
         } else {
             let add = self.rest.is_none();
             self.table
-                .number(keys, n, add, &mut self.numbers, &mut self.fresh);
+                .number(keys, n, add, &mut self.numbers, &mut self.fresh, cx)?;
         }
         if self.rest.is_some() && self.numbers.contains(&NONE) {
             return self.part(columns, cx);
@@ -486,7 +489,7 @@ impl<'p> Grouping<'p> {
     }
 
     /// Adds the groups of another thread. Their memory was lent to it: ours is held whatever there is.
-    fn join(&mut self, other: Partial) -> SqlResult<()> {
+    fn join(&mut self, other: Partial, cx: &Cx<'_>) -> SqlResult<()> {
         if self.by.is_empty() {
             self.numbers.clear();
             self.numbers.resize(other.groups, 0);
@@ -498,7 +501,8 @@ impl<'p> Grouping<'p> {
                 true,
                 &mut self.numbers,
                 &mut self.fresh,
-            );
+                cx,
+            )?;
             for (all, new) in self.keys.iter_mut().zip(&keys) {
                 all.append(&new.gather(&self.fresh));
             }

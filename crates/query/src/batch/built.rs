@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use duramen_base::SqlResult;
 use duramen_types::CollationId;
 use duramen_types::batch::{Column, Data};
 
@@ -13,6 +14,7 @@ use super::BATCH_ROWS;
 use super::keys::{self, KeyTable};
 use super::spilled::Writer;
 use super::store::Store;
+use crate::cx::Cx;
 use crate::spill::Grant;
 
 /// End of a chain; no chain.
@@ -68,13 +70,14 @@ impl Build {
         keys: Vec<Column>,
         collations: &[CollationId],
         grant: Grant,
-    ) -> Build {
+        cx: &Cx<'_>,
+    ) -> SqlResult<Build> {
         let n = store.rows();
-        let (index, next) = match direct(&keys, n) {
+        let (index, next) = match direct(&keys, n, cx)? {
             Some(found) => found,
-            None => numbered(keys, n, collations.to_vec()),
+            None => numbered(keys, n, collations.to_vec(), cx)?,
         };
-        Build {
+        Ok(Build {
             row_bytes: store.heap_bytes() / n.max(1),
             store,
             index,
@@ -82,7 +85,7 @@ impl Build {
             left,
             _grant: grant,
             joined: None,
-        }
+        })
     }
 
     /// For threads that note here which rows they have joined.
@@ -184,36 +187,45 @@ impl Build {
 }
 
 /// Chains by distance, where the keys are integers that lie close enough together.
-fn direct(keys: &[Column], n: usize) -> Option<(Index, Vec<u32>)> {
+fn direct(keys: &[Column], n: usize, cx: &Cx<'_>) -> SqlResult<Option<(Index, Vec<u32>)>> {
     let [column] = keys else {
-        return None;
+        return Ok(None);
     };
     let Data::Ints(kind, values) = &column.data else {
-        return None;
+        return Ok(None);
     };
     if !kind.is_integer() {
-        return None;
+        return Ok(None);
     }
     let nulls = column.nulls();
     let known = |i: &usize| !nulls.get(*i).copied().unwrap_or(false);
     let rows = || (0..n).filter(known);
-    let least = rows().map(|i| values[i]).min()?;
-    let greatest = rows().map(|i| values[i]).max()?;
-    let span = usize::try_from(greatest.checked_sub(least)?).ok()?;
-    if span > n.saturating_mul(4) + 1024 {
-        return None;
-    }
+    let reach = || {
+        let least = rows().map(|i| values[i]).min()?;
+        let greatest = rows().map(|i| values[i]).max()?;
+        let span = usize::try_from(greatest.checked_sub(least)?).ok()?;
+        (span <= n.saturating_mul(4) + 1024).then_some((least, span))
+    };
+    let Some((least, span)) = reach() else {
+        return Ok(None);
+    };
     let mut heads = vec![NONE; span + 1];
     let mut next = vec![NONE; n];
     for i in rows().rev() {
+        cx.check_at(i)?;
         let head = &mut heads[values[i].wrapping_sub(least) as usize];
         next[i] = *head;
         *head = i as u32;
     }
-    Some((Index::Direct { least, heads }, next))
+    Ok(Some((Index::Direct { least, heads }, next)))
 }
 
-fn numbered(keys: Vec<Column>, n: usize, collations: Vec<CollationId>) -> (Index, Vec<u32>) {
+fn numbered(
+    keys: Vec<Column>,
+    n: usize,
+    collations: Vec<CollationId>,
+    cx: &Cx<'_>,
+) -> SqlResult<(Index, Vec<u32>)> {
     let mut table = KeyTable::new(collations);
     let mut numbers = Vec::with_capacity(n);
     let (mut part, mut fresh) = (Vec::new(), Vec::new());
@@ -221,13 +233,14 @@ fn numbered(keys: Vec<Column>, n: usize, collations: Vec<CollationId>) -> (Index
     while from < n {
         let to = n.min(from + 64 * BATCH_ROWS);
         let columns: Vec<Arc<Column>> = keys.iter().map(|c| Arc::new(c.slice(from, to))).collect();
-        table.number(&columns, to - from, true, &mut part, &mut fresh);
+        table.number(&columns, to - from, true, &mut part, &mut fresh, cx)?;
         numbers.extend_from_slice(&part);
         from = to;
     }
     let mut heads = vec![NONE; table.len()];
     let mut next = vec![NONE; n];
     for i in (0..n).rev() {
+        cx.check_at(i)?;
         // A key with a NULL in it equals none.
         if keys.iter().any(|c| c.is_null(i)) {
             continue;
@@ -241,5 +254,5 @@ fn numbered(keys: Vec<Column>, n: usize, collations: Vec<CollationId>) -> (Index
         loose: OnceLock::new(),
         heads,
     };
-    (index, next)
+    Ok((index, next))
 }

@@ -88,7 +88,7 @@ impl<'p> Compared<'p> {
         while let Some(batch) = other.next(cx)? {
             let (columns, n) = (batch.columns(), batch.rows());
             self.table
-                .number(columns, n, !self.full, &mut numbers, &mut fresh);
+                .number(columns, n, !self.full, &mut numbers, &mut fresh, cx)?;
             if self.full {
                 wait(
                     &mut self.other_rest,
@@ -117,7 +117,8 @@ impl<'p> Compared<'p> {
         let (mut numbers, mut out) = (Vec::new(), Vec::new());
         let adds = !self.keep_common && !self.full;
         let (columns, n) = (batch.columns(), batch.rows());
-        self.table.number(columns, n, adds, &mut numbers, &mut out);
+        self.table
+            .number(columns, n, adds, &mut numbers, &mut out, cx)?;
         if adds {
             self.full = !self.holds();
         } else if self.full {

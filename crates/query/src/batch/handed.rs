@@ -73,6 +73,7 @@ pub fn distinct<'p>(
     let handed = Handed::new(plan, Leaving::default(), Some(rest));
     let mut distinct = stream::Distinct::new(Box::new(handed), &plan.columns, cx);
     while !seen.is_empty() {
+        cx.check_cancelled()?;
         let some = seen.take(BATCH_ROWS);
         distinct.has_seen(batch_of(some, plan, &all), cx)?;
     }

@@ -481,7 +481,8 @@ impl<'p> HashJoin<'p> {
             }
             return Ok(());
         }
-        let build = Build::new((store, self.build_left), keys, &self.collations, grant);
+        let store = (store, self.build_left);
+        let build = Build::new(store, keys, &self.collations, grant, cx)?;
         let probe = Feed::File(blocks.probe_again());
         let pair = self.pair_of(Arc::new(build), probe, false);
         self.pair = Some(Pair {
@@ -566,6 +567,7 @@ impl<'p> HashJoin<'p> {
                 let mut from = 0;
                 let some = 16 * rows_together(bytes, n);
                 while from < n {
+                    cx.check_cancelled()?;
                     let to = n.min(from + some);
                     let slice = |c: &Column| Arc::new(c.slice(from, to));
                     let some = columns.iter().map(|c| slice(c)).collect();
@@ -580,7 +582,8 @@ impl<'p> HashJoin<'p> {
                 return Ok(Built::Parted(writer));
             }
         }
-        let build = Build::new((store, self.build_left), keys, &self.collations, grant);
+        let store = (store, self.build_left);
+        let build = Build::new(store, keys, &self.collations, grant, cx)?;
         Ok(Built::All(Arc::new(match noting {
             true => build.noting(),
             false => build,

@@ -7,10 +7,12 @@
 use std::hash::Hasher;
 use std::sync::Arc;
 
+use duramen_base::SqlResult;
 use duramen_types::batch::{BytesKind, Column, Data, IntKind};
 use duramen_types::collate::{hash_bytes, hash_units};
 use duramen_types::{CollationId, Value, hash_key};
 
+use crate::cx::{Cx, UNWATCHED};
 use crate::hash::{KeyHasher, mix};
 
 /// No number: the key is not there.
@@ -136,6 +138,9 @@ pub struct KeyTable {
     scratch: Arena,
 }
 
+/// Asked, at each of many keys, whether to go on.
+type GoOn<'g> = dyn FnMut(usize) -> SqlResult<()> + 'g;
+
 fn hash_word(n: i64) -> u64 {
     mix(n as u64)
 }
@@ -178,7 +183,7 @@ impl KeyTable {
     }
 
     /// The numbers of the keys of `n` rows. An unknown key gets the next number while `add` says so, else [`NONE`];
-    /// `fresh` is given the rows that brought new keys.
+    /// `fresh` is given the rows that brought new keys. The table is of no use any more once a cancellation has ended this.
     pub fn number(
         &mut self,
         columns: &[Arc<Column>],
@@ -186,29 +191,33 @@ impl KeyTable {
         add: bool,
         numbers: &mut Vec<u32>,
         fresh: &mut Vec<u32>,
-    ) {
+        cx: &Cx<'_>,
+    ) -> SqlResult<()> {
         numbers.clear();
         fresh.clear();
         if let [column] = columns
             && let Data::Ints(kind, values) = &column.data
             && self.keeps_words(*kind)
         {
-            return self.number_words(column, values, add, numbers, fresh);
+            return self.number_words(column, values, add, (numbers, fresh), cx);
         }
-        self.loosen();
+        self.loosen(&mut |at| cx.check_at(at))?;
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         for i in 0..n {
+            cx.check_at(i)?;
             for (column, collation) in columns.iter().zip(&self.collations) {
                 put_cell(column, i, *collation, &mut scratch.bytes);
             }
             scratch.ends.push(scratch.bytes.len());
         }
-        self.reserve(n);
+        self.reserve(n, cx)?;
         for i in 0..n {
+            cx.check_at(i)?;
             numbers.push(self.number_run(scratch.get(i), i, add, fresh));
         }
         self.scratch = scratch;
+        Ok(())
     }
 
     /// The numbers of the keys of `n` rows, [`NONE`] for unknown ones: for threads that share a finished table. False when
@@ -288,7 +297,9 @@ impl KeyTable {
             slots: self.slots.clone(),
             scratch: Arena::default(),
         };
-        other.loosen();
+        // Several threads may wait for it, and it is theirs: nobody gives it up.
+        let whole = other.loosen(&mut |_| Ok(()));
+        debug_assert!(whole.is_ok(), "nothing interrupts it");
         other
     }
 
@@ -311,48 +322,54 @@ impl KeyTable {
         column: &Column,
         values: &[i64],
         add: bool,
-        numbers: &mut Vec<u32>,
-        fresh: &mut Vec<u32>,
-    ) {
-        self.reserve(values.len());
+        (numbers, fresh): (&mut Vec<u32>, &mut Vec<u32>),
+        cx: &Cx<'_>,
+    ) -> SqlResult<()> {
+        self.reserve(values.len(), cx)?;
         let Keys::Words { words, null, .. } = &mut self.keys else {
-            return;
+            return Ok(());
         };
         let slots = &mut self.slots[..];
         let mask = slots.len() - 1;
         let nulls = column.nulls();
-        for (i, &word) in values.iter().enumerate() {
-            if !nulls.is_empty() && nulls[i] {
-                if *null == NONE && add {
-                    *null = words.len() as u32;
-                    words.push(0);
-                    fresh.push(i as u32);
-                }
-                numbers.push(*null);
-                continue;
+        for (part, values) in values.chunks(UNWATCHED).enumerate() {
+            if part > 0 {
+                cx.check_cancelled()?;
             }
-            let mut at = hash_word(word) as usize & mask;
-            loop {
-                // The slots hold no number of the NULL key, whose word means nothing.
-                let slot = slots[at];
-                if slot == 0 {
-                    let mut number = NONE;
-                    if add {
-                        number = words.len() as u32;
-                        slots[at] = number + 1;
-                        words.push(word);
+            for (i, &word) in (part * UNWATCHED..).zip(values) {
+                if !nulls.is_empty() && nulls[i] {
+                    if *null == NONE && add {
+                        *null = words.len() as u32;
+                        words.push(0);
                         fresh.push(i as u32);
                     }
-                    numbers.push(number);
-                    break;
+                    numbers.push(*null);
+                    continue;
                 }
-                if words[slot as usize - 1] == word {
-                    numbers.push(slot - 1);
-                    break;
+                let mut at = hash_word(word) as usize & mask;
+                loop {
+                    // The slots hold no number of the NULL key, whose word means nothing.
+                    let slot = slots[at];
+                    if slot == 0 {
+                        let mut number = NONE;
+                        if add {
+                            number = words.len() as u32;
+                            slots[at] = number + 1;
+                            words.push(word);
+                            fresh.push(i as u32);
+                        }
+                        numbers.push(number);
+                        break;
+                    }
+                    if words[slot as usize - 1] == word {
+                        numbers.push(slot - 1);
+                        break;
+                    }
+                    at = (at + 1) & mask;
                 }
-                at = (at + 1) & mask;
             }
         }
+        Ok(())
     }
 
     fn number_run(&mut self, key: &[u8], row: usize, add: bool, fresh: &mut Vec<u32>) -> u32 {
@@ -382,22 +399,24 @@ impl KeyTable {
     }
 
     /// Makes room for that many more keys: at least half of the slots stay empty.
-    fn reserve(&mut self, more: usize) {
+    fn reserve(&mut self, more: usize, cx: &Cx<'_>) -> SqlResult<()> {
         let wanted = (self.len() + more) * 2;
         let mut size = self.slots.len();
         while wanted >= size {
             size *= if size < 1 << 20 { 4 } else { 2 };
         }
-        if size > self.slots.len() {
-            self.rehash(size);
+        match size > self.slots.len() {
+            true => self.rehash(size, &mut |at| cx.check_at(at)),
+            false => Ok(()),
         }
     }
 
     #[cold]
-    fn rehash(&mut self, size: usize) {
+    fn rehash(&mut self, size: usize, go_on: &mut GoOn<'_>) -> SqlResult<()> {
         let mut slots = vec![0u32; size];
         let mask = size - 1;
         for number in 0..self.len() {
+            go_on(number)?;
             let hash = match &self.keys {
                 Keys::Words { null, .. } if *null == number as u32 => continue,
                 Keys::Words { words, .. } => hash_word(words[number]),
@@ -410,15 +429,17 @@ impl KeyTable {
             slots[at] = number as u32 + 1;
         }
         self.slots = slots;
+        Ok(())
     }
 
     /// From numbers to bytes, where other keys come.
-    fn loosen(&mut self) {
+    fn loosen(&mut self, go_on: &mut GoOn<'_>) -> SqlResult<()> {
         let Keys::Words { kind, words, null } = &self.keys else {
-            return;
+            return Ok(());
         };
         let mut arena = Arena::default();
         for (number, word) in words.iter().enumerate() {
+            go_on(number)?;
             match number as u32 == *null {
                 true => arena.bytes.push(family::NULL),
                 false => put_number(*kind, *word, &mut arena.bytes),
@@ -426,7 +447,7 @@ impl KeyTable {
             arena.ends.push(arena.bytes.len());
         }
         self.keys = Keys::Bytes(arena);
-        self.rehash(self.slots.len());
+        self.rehash(self.slots.len(), go_on)
     }
 }
 

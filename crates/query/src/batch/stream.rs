@@ -196,7 +196,7 @@ impl<'p> Distinct<'p> {
 
     /// Rows that are not to come again.
     pub fn has_seen(&mut self, batch: Batch, cx: &Cx<'_>) -> SqlResult<()> {
-        new_rows(batch, &mut self.seen);
+        new_rows(batch, &mut self.seen, cx)?;
         self.bounded(cx)
     }
 
@@ -250,7 +250,7 @@ impl BatchOperator for Distinct<'_> {
                 continue;
             };
             let Some(rest) = &mut self.rest else {
-                let batch = new_rows(batch, &mut self.seen);
+                let batch = new_rows(batch, &mut self.seen, cx)?;
                 self.bounded(cx)?;
                 if batch.rows() > 0 {
                     return Ok(Some(batch));
@@ -264,7 +264,8 @@ impl BatchOperator for Distinct<'_> {
                 false,
                 &mut numbers,
                 &mut fresh,
-            );
+                cx,
+            )?;
             let unknown = numbers.iter().enumerate().filter(|(_, k)| **k == NONE);
             let unknown: Vec<u32> = unknown.map(|(i, _)| i as u32).collect();
             let batch = batch.gather(&unknown);
@@ -276,7 +277,7 @@ impl BatchOperator for Distinct<'_> {
 }
 
 /// The rows of a batch whose keys are new.
-fn new_rows(batch: Batch, seen: &mut KeyTable) -> Batch {
+fn new_rows(batch: Batch, seen: &mut KeyTable, cx: &Cx<'_>) -> SqlResult<Batch> {
     let (mut numbers, mut fresh) = (Vec::new(), Vec::new());
     seen.number(
         batch.columns(),
@@ -284,11 +285,12 @@ fn new_rows(batch: Batch, seen: &mut KeyTable) -> Batch {
         true,
         &mut numbers,
         &mut fresh,
-    );
-    match fresh.len() == batch.rows() {
+        cx,
+    )?;
+    Ok(match fresh.len() == batch.rows() {
         true => batch,
         false => batch.gather(&fresh),
-    }
+    })
 }
 
 /// One input after the other.

@@ -249,6 +249,12 @@ impl Binder<'_> {
                 _ => Expr::predicate(Kind::Not(Box::new(same))),
             });
         }
+        // Unknown whatever stands beside NULL, which therefore is not computed, nor need be of a group.
+        if is_always_null(&l) {
+            r = l.clone();
+        } else if is_always_null(&r) {
+            l = r.clone();
+        }
         Ok(Expr::predicate(Kind::Compare(op, Box::new(l), Box::new(r))))
     }
 }
@@ -258,6 +264,13 @@ pub(super) fn not_null(e: &Expr) -> Expr {
         input: Box::new(e.clone()),
         negated: true,
     })
+}
+
+fn is_always_null(e: &Expr) -> bool {
+    match &e.kind {
+        Kind::Convert { input, .. } => is_always_null(input),
+        _ => is_null(e),
+    }
 }
 
 /// IS NOT DISTINCT FROM: never UNKNOWN.

@@ -73,15 +73,8 @@ pub(super) fn aggregate(plan: Plan, groups: Groups, aggregates: Vec<Aggregate>) 
     }
 }
 
-/// What is so whatever a row holds needs no column of it: a comparison with NULL, and COALESCE of a value that is there.
+/// COALESCE of a value that is there needs nothing of what follows.
 fn fold(e: &mut Expr) {
-    fn is_null(e: &Expr) -> bool {
-        match &e.kind {
-            Kind::Const(v) => v.is_null(),
-            Kind::Convert { input, .. } => is_null(input),
-            _ => false,
-        }
-    }
     let there = |e: &Expr| match &e.kind {
         Kind::IsNull {
             input,
@@ -89,14 +82,11 @@ fn fold(e: &mut Expr) {
         } => matches!(&input.kind, Kind::Const(v) if !v.is_null()),
         _ => false,
     };
-    match &mut e.kind {
-        Kind::Compare(_, l, r) if is_null(l) => *r = l.clone(),
-        Kind::Compare(_, l, r) if is_null(r) => *l = r.clone(),
-        Kind::Case { branches, .. } if branches.first().is_some_and(|(when, _)| there(when)) => {
-            let (_, first) = branches.swap_remove(0);
-            e.kind = first.kind;
-        }
-        _ => {}
+    if let Kind::Case { branches, .. } = &mut e.kind
+        && branches.first().is_some_and(|(when, _)| there(when))
+    {
+        let (_, first) = branches.swap_remove(0);
+        e.kind = first.kind;
     }
 }
 

@@ -151,6 +151,30 @@ fn the_administrator_ends_what_stands_in_the_way() {
     jam.ends(WAITERS as i64);
 }
 
+/// Its client is there and reads nothing: its worker waits for room in a socket that gets none.
+#[test]
+fn a_session_that_waits_for_its_client_can_be_killed() {
+    let stack = Stack::over_with(SimDisk::new(5), few_workers);
+    let mut other = stack.connect();
+    run(&mut other, "CREATE TABLE t(a int, b int)");
+    run(&mut other, "INSERT t VALUES(1, 0)");
+    let mut silent = stack.connect();
+    let spid = run(&mut silent, "SELECT @@SPID")[0][0].as_i64().unwrap();
+    let much = "BEGIN TRAN; UPDATE t SET b = 7; \
+        SELECT REPLICATE('x', 8000) FROM GENERATE_SERIES(1, 1000) a CROSS JOIN GENERATE_SERIES(1, 1000) b";
+    silent.query(much).unwrap();
+    let waits = format!(
+        "SELECT COUNT(*) FROM sys.dm_exec_requests WHERE session_id = {spid} AND wait_type = 'ASYNC_NETWORK_IO'"
+    );
+    until(&mut other, &waits, |n| n == 1);
+    run(&mut other, &format!("KILL {spid}"));
+    let there = format!("SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE session_id = {spid}");
+    until(&mut other, &there, |n| n == 0);
+    // What it had changed is undone, and what it had locked is free.
+    assert_eq!(run(&mut other, "SELECT b FROM t")[0][0], Value::Int(0));
+    assert!(errors(&mut silent).is_err(), "the connection has ended");
+}
+
 #[test]
 fn the_administrator_is_one_and_a_sysadmin() {
     let stack = Stack::over_with(SimDisk::new(4), few_workers);

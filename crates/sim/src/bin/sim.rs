@@ -19,8 +19,8 @@ const LONG: Duration = Duration::from_secs(3600);
 const STEERED: Duration = Duration::from_secs(600);
 /// So many statements hold every kind; how long they take is the machine's affair.
 const EVERY_KIND: u64 = 200_000;
-/// Processes that share the seeds.
-const PROCESSES: u64 = 2;
+/// Times that a long run has to come to each cell of the matrix, by each of the two processes that share the seeds.
+const LEAST: u64 = 100 / 2;
 
 struct Options {
     first: u64,
@@ -148,7 +148,15 @@ fn run_sql(o: &Options) -> u64 {
     let (mut done, mut failures, mut seed) = (0u64, 0u64, o.first);
     let steers = o.aim.is_none() && o.time.is_some_and(|t| t >= STEERED);
     let mut steering = sql::Steering::default();
-    while done < o.seeds && o.time.is_none_or(|t| start.elapsed() < t) {
+    let long = o.time.is_some_and(|t| t >= LONG);
+    // A long run that has not come everywhere when its time is over goes on for a tenth of it.
+    let time_left = |reached: &sql::Matrix| {
+        o.time.is_none_or(|t| {
+            let more = start.elapsed() < t + t / 10;
+            start.elapsed() < t || long && more && !reached.thin(LEAST).is_empty()
+        })
+    };
+    while done < o.seeds && time_left(&total.matrix) {
         let theme = match steers {
             true => Some(steering.next(&total.matrix, seed)),
             false => o.aim,
@@ -184,11 +192,11 @@ fn run_sql(o: &Options) -> u64 {
         failures += unmade.len() as u64;
     }
     // A long run has to come everywhere, but where nobody can.
-    if o.time.is_some_and(|t| t >= LONG) {
+    if long {
         sql::Matrix::impossible()
             .iter()
             .for_each(|row| println!("{row}"));
-        let thin = total.matrix.thin(100 / PROCESSES);
+        let thin = total.matrix.thin(LEAST);
         thin.iter()
             .for_each(|cell| println!("FAILED too seldom: {cell}"));
         failures += thin.len() as u64;
