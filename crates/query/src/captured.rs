@@ -1,7 +1,9 @@
 //! Result sets that a statement takes in instead of a client: INSERT ... EXECUTE.
 //!
-//! Rows are kept in memory as long as that is lent, and then in a file. Afterwards they are a table, which is read once.
+//! Rows are kept in memory as long as that is lent, and then in a file, into which those in memory go some at a time while
+//! others come: nobody who gives up waits for all of them. Afterwards they are a table, which is read once.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -26,9 +28,12 @@ pub type NewFile = Box<dyn Fn() -> SqlResult<Box<dyn SpillFile>> + Send>;
 /// A result set that comes row by row.
 pub struct Capture {
     columns: Columns,
-    rows: Vec<Row>,
+    /// The last ones: those before them are in the file.
+    rows: VecDeque<Row>,
     /// Of `rows`.
     bytes: usize,
+    /// Rows, and their bytes, that have come since some went into the file.
+    since: (usize, usize),
     lent: usize,
     grant: Grant,
     new_file: NewFile,
@@ -39,8 +44,9 @@ impl Capture {
     pub fn new(columns: Vec<OutColumn>, workspace: Arc<Workspace>, new_file: NewFile) -> Capture {
         Capture {
             columns: columns.into(),
-            rows: Vec::new(),
+            rows: VecDeque::new(),
             bytes: 0,
+            since: (0, 0),
             lent: UNASKED,
             grant: Grant::new(workspace),
             new_file,
@@ -49,10 +55,12 @@ impl Capture {
     }
 
     pub fn put(&mut self, row: &[Value]) -> SqlResult<()> {
-        self.bytes += row_bytes(row);
-        self.rows.push(row.to_vec());
+        let bytes = row_bytes(row);
+        self.bytes += bytes;
+        self.rows.push_back(row.to_vec());
         if self.file.is_some() {
-            return match self.rows.len() >= TOGETHER || self.bytes >= UNASKED {
+            self.since = (self.since.0 + 1, self.since.1 + bytes);
+            return match self.since.0 >= TOGETHER || self.since.1 >= UNASKED {
                 true => self.write(),
                 false => Ok(()),
             };
@@ -71,31 +79,36 @@ impl Capture {
         self.write()
     }
 
-    /// Moves what is in memory behind what is in the file.
+    /// Moves the first rows in memory behind what is in the file: twice as much as has come meanwhile.
     fn write(&mut self) -> SqlResult<()> {
         let types: Vec<_> = self.columns.iter().map(|c| c.ty).collect();
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        let mut rows = std::mem::take(&mut self.rows);
-        while !rows.is_empty() {
-            let some = rows.drain(..rows.len().min(TOGETHER)).collect();
-            let batch = batch_of_types(some, &types);
-            let all: Vec<u32> = (0..batch.rows() as u32).collect();
-            file.put(0, batch.columns(), &all)?;
+        let mut moved = 0;
+        let mut some = Vec::new();
+        while some.len() < 2 * TOGETHER && moved < 2 * UNASKED.max(self.since.1) {
+            let Some(row) = self.rows.pop_front() else {
+                break;
+            };
+            moved += row_bytes(&row);
+            some.push(row);
         }
-        self.bytes = 0;
-        self.grant.hold(0);
+        let batch = batch_of_types(some, &types);
+        let all: Vec<u32> = (0..batch.rows() as u32).collect();
+        file.put(0, batch.columns(), &all)?;
+        self.bytes -= moved;
+        self.since = (0, 0);
+        self.grant.hold(self.bytes);
         Ok(())
     }
 
     /// The last row has come.
-    pub fn finish(mut self) -> SqlResult<Captured> {
-        self.write()?;
-        Ok(Captured(Arc::new(Table {
+    pub fn finish(self) -> Captured {
+        Captured(Arc::new(Table {
             columns: self.columns.clone(),
             rows: Mutex::new(Some(self)),
-        })))
+        }))
     }
 }
 
@@ -150,18 +163,21 @@ impl VirtualTable for Table {
         let taken = taken.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))?;
         let parts = taken.file.map(Writer::finish).transpose()?;
         Ok(Box::new(Rows {
-            memory: taken.rows.into_iter(),
-            _grant: taken.grant,
             file: parts.and_then(|p| p.into_iter().next()),
+            block: Vec::new().into_iter(),
+            last: taken.rows.into_iter(),
+            _grant: taken.grant,
         }))
     }
 }
 
-/// The rows of memory, or those of the file: never both.
+/// The rows of the file, then those of memory.
 struct Rows {
-    memory: std::vec::IntoIter<Row>,
-    _grant: Grant,
     file: Option<Reader>,
+    /// Of the file.
+    block: std::vec::IntoIter<Row>,
+    last: std::collections::vec_deque::IntoIter<Row>,
+    _grant: Grant,
 }
 
 impl Iterator for Rows {
@@ -169,17 +185,21 @@ impl Iterator for Rows {
 
     fn next(&mut self) -> Option<SqlResult<Row>> {
         loop {
-            if let Some(row) = self.memory.next() {
+            if let Some(row) = self.block.next() {
                 return Some(Ok(row));
             }
-            match self.file.as_mut()?.next_block() {
+            let Some(file) = &mut self.file else {
+                return self.last.next().map(Ok);
+            };
+            match file.next_block() {
                 Ok(Some(batch)) => {
                     let rows: Vec<Row> = (0..batch.rows()).map(|i| batch.row(i)).collect();
-                    self.memory = rows.into_iter();
+                    self.block = rows.into_iter();
                 }
-                Ok(None) => return None,
+                Ok(None) => self.file = None,
                 Err(e) => {
-                    self.file = None;
+                    // What comes behind it is not to be taken for all.
+                    (self.file, self.last) = (None, VecDeque::new().into_iter());
                     return Some(Err(e));
                 }
             }

@@ -220,6 +220,7 @@ impl<'p> Join<'p> {
             let mut spool = Spool::new(&self.right_plan.columns);
             let mut first = Leaving::new(rows.into(), held);
             while !first.is_empty() {
+                cx.check_cancelled()?;
                 spool.put(first.take(BATCH_ROWS), cx)?;
             }
             while let Some(batch) = input.next(cx)? {

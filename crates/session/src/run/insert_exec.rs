@@ -184,10 +184,7 @@ impl Run<'_> {
         if self.shape_of(&stmt.target)? != target {
             return Err(SqlError::new(&messages::INSERT_EXEC_SCHEMA_CHANGED, &[]));
         }
-        let sets: Vec<Captured> = sets
-            .into_iter()
-            .map(Capture::finish)
-            .collect::<SqlResult<_>>()?;
+        let sets: Vec<Captured> = sets.into_iter().map(Capture::finish).collect();
         self.bound[at] = None;
         self.change(at, command::INSERT, "INSERT", |h| {
             dml::insert_rows(h, stmt, &sets)

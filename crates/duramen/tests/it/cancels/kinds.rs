@@ -550,8 +550,8 @@ const KINDS: &[Kind] = &[
         "TRUNCATE TABLE h",
     ),
     undone(
-        "INSERT, ignored",
-        "INSERT g SELECT x.id, 1 FROM (SELECT a.id FROM t a CROSS JOIN (VALUES (1), (2)) v (x)) x WHERE NOT EXISTS (SELECT 1 FROM g WHERE g.id = x.id)",
+        "INSERT where not there",
+        "INSERT g SELECT x.id, 1 FROM (SELECT a.id + {n} * v.x id FROM t a CROSS JOIN (VALUES (0), (1)) v (x)) x WHERE NOT EXISTS (SELECT 1 FROM g WHERE g.id = x.id)",
         "TRUNCATE TABLE g",
     ),
     after(
