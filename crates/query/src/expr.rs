@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use duramen_base::given_up::after_step;
 use duramen_base::{SqlResult, messages};
+use duramen_types::collate::compare_long_units;
 use duramen_types::{LikePattern, SqlType, Value};
 
 use crate::cx::Cx;
@@ -306,6 +307,12 @@ impl Expr {
                 }
                 let a = l.eval(row, cx)?;
                 let b = r.eval(row, cx)?;
+                if l.ty.is_max()
+                    && let (Value::NVarChar(a), Value::NVarChar(b)) = (&a, &b)
+                {
+                    let order = compare_long_units(a, b, l.ty.collation)?;
+                    return Ok(Some(op.holds(order)));
+                }
                 Ok(compare(&a, &b, l).map(|o| op.holds(o)))
             }
             Kind::And(parts) => all(parts, false, row, cx),

@@ -142,9 +142,8 @@ impl ColumnStatistics {
         }
         let at = self
             .steps
-            .iter()
-            .position(|s| self.compare(v, &s.high).is_le());
-        let rows = match at.map(|i| &self.steps[i]) {
+            .partition_point(|s| self.compare(v, &s.high).is_gt());
+        let rows = match self.steps.get(at) {
             // Beyond what was seen: rows that came since.
             None => 1.0,
             Some(s) if self.compare(v, &s.high).is_eq() => s.equal_rows,

@@ -50,7 +50,7 @@ mod users;
 
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_catalog::ObjectKind;
 use duramen_observe::Counter;
 use duramen_os::memory::{Account, Clerk};
@@ -253,6 +253,8 @@ impl<'r> Run<'r> {
                 break Ended::Done(None);
             }
             if self.cancel.is_set() {
+                // What follows puts away.
+                let _ = given_up::check();
                 self.session.state.given_up = true;
                 break Ended::Stopped;
             }

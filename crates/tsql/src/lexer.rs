@@ -54,6 +54,8 @@ pub(crate) struct Token {
 const FIRST_TOKENS: usize = 1 << 14;
 /// After so many, whether there is memory for more is asked.
 const TOKENS_CHECKED: usize = 256;
+/// Bytes of a literal or a comment between two such looks.
+const PIECE: usize = 1 << 16;
 
 /// Cuts `sql` into tokens, the last one always `End`.
 pub(crate) fn tokenize(sql: &str) -> SqlResult<Vec<Token>> {
@@ -208,6 +210,9 @@ impl<'a> Lexer<'a> {
                 (b, _) => {
                     self.line += u32::from(b == b'\n');
                     self.pos += 1;
+                    if self.pos.is_multiple_of(PIECE) {
+                        meter::check()?;
+                    }
                 }
             }
         }
@@ -293,6 +298,18 @@ impl<'a> Lexer<'a> {
         let mut value = String::new();
         loop {
             let rest = self.rest();
+            // Of a long literal a piece at a time.
+            if let Some(piece) = rest.as_bytes().get(..PIECE)
+                && !piece
+                    .iter()
+                    .any(|b| [close as u8, b'\n', b'\\'].contains(b))
+            {
+                meter::check()?;
+                let end = rest.floor_char_boundary(PIECE);
+                value.push_str(&rest[..end]);
+                self.pos += end;
+                continue;
+            }
             let Some(at) = rest.find([close, '\n', '\\']) else {
                 let shown: String = self.sql[from..].chars().take(NAME_MAX).collect();
                 return Err(self.error(&messages::UNCLOSED_QUOTE, &[&shown], line));

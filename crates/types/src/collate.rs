@@ -15,7 +15,7 @@
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlResult, given_up};
 
 use crate::cp1252;
 use crate::{CollationId, Value};
@@ -400,19 +400,36 @@ impl Element {
 
 /// Orders two nvarchar values.
 pub fn compare_units(a: &[u16], b: &[u16], coll: CollationId) -> Ordering {
+    // Whoever does not ask hears of nothing.
+    units_compared(a, b, coll, |_| Ok(())).unwrap_or(Ordering::Equal)
+}
+
+/// The same of values that may be so long that the work is given up meanwhile.
+pub fn compare_long_units(a: &[u16], b: &[u16], coll: CollationId) -> SqlResult<Ordering> {
+    units_compared(a, b, coll, given_up::after_step)
+}
+
+#[inline]
+fn units_compared(
+    a: &[u16],
+    b: &[u16],
+    coll: CollationId,
+    after_step: impl Fn(usize) -> SqlResult<()>,
+) -> SqlResult<Ordering> {
     let (a, b) = (trimmed_units(a), trimmed_units(b));
     if coll.is_binary() {
-        return compare_units_binary(a, b, coll.is_binary2());
+        return Ok(compare_units_binary(a, b, coll.is_binary2()));
     }
     if a == b {
-        return Ordering::Equal;
+        return Ok(Ordering::Equal);
     }
     // One pass: the first difference of each level, the highest level wins. Specials are compared by position.
     let (mut accent, mut case, mut special) = (Ordering::Equal, Ordering::Equal, Ordering::Equal);
     let blank = plain(1 + 5, b' ' as u16);
     let (mut ia, mut ib) = (elements(a), elements(b));
     let (mut at_a, mut at_b) = (Specials::default(), Specials::default());
-    loop {
+    for step in 0.. {
+        after_step(step)?;
         let x = at_a.skip(&mut ia);
         let y = at_b.skip(&mut ib);
         if special == Ordering::Equal {
@@ -424,7 +441,7 @@ pub fn compare_units(a: &[u16], b: &[u16], coll: CollationId) -> Ordering {
         };
         match x.first().cmp(&y.first()) {
             Ordering::Equal => {}
-            different => return different,
+            different => return Ok(different),
         }
         if accent == Ordering::Equal {
             accent = x.accent.cmp(&y.accent);
@@ -443,7 +460,7 @@ pub fn compare_units(a: &[u16], b: &[u16], coll: CollationId) -> Ordering {
     } else {
         case
     };
-    accent.then(case).then(special)
+    Ok(accent.then(case).then(special))
 }
 
 /// The hyphens and apostrophes in front of an element: a plain letter comes before one that has any.

@@ -272,6 +272,7 @@ impl CatalogDb {
         let numbered = from.has_uniquifier();
         let rowsets = OpenRowsets::none(self.database());
         while let Some((at, mut row)) = cursor.next(base.tx)? {
+            base.tx.check_given_up()?;
             if after.data_of(&row).rowset == from.rowset {
                 continue;
             }

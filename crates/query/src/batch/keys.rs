@@ -138,6 +138,9 @@ pub struct KeyTable {
     scratch: Arena,
 }
 
+/// Keys of more bytes on average are taken one by one.
+const LARGE_KEY: usize = 4096;
+
 /// Asked, at each of many keys, whether to go on.
 type GoOn<'g> = dyn FnMut(usize) -> SqlResult<()> + 'g;
 
@@ -204,8 +207,13 @@ impl KeyTable {
         self.loosen(&mut |at| cx.check_at(at))?;
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
+        let bytes: usize = columns.iter().map(|c| c.heap_bytes()).sum();
+        let large = bytes > n * LARGE_KEY;
         for i in 0..n {
-            cx.check_at(i)?;
+            match large {
+                true => cx.check_cancelled()?,
+                false => cx.check_at(i)?,
+            }
             for (column, collation) in columns.iter().zip(&self.collations) {
                 put_cell(column, i, *collation, &mut scratch.bytes);
             }

@@ -12,7 +12,7 @@ use duramen_types::CollationId;
 use duramen_types::batch::{BytesKind, Column, Data};
 use duramen_types::collate::{compare_bytes, compare_units};
 
-use super::steps::{ordered, sort_words};
+use super::steps::{ordered_by_keys, sort_words};
 use crate::cx::Cx;
 use crate::key::compare_nullable;
 
@@ -81,7 +81,10 @@ pub fn compare_rows(keys: &[Key], a: usize, b: usize) -> Ordering {
 pub fn order(keys: &[Key], n: usize, cx: &Cx<'_>) -> SqlResult<Vec<u32>> {
     match packed(keys, n, cx)? {
         Some(order) => Ok(order),
-        None => ordered(n, |a, b| compare_rows(keys, a, b), cx),
+        None => {
+            let bytes = keys.iter().map(|k| k.column.heap_bytes()).sum();
+            ordered_by_keys(bytes, n, |a, b| compare_rows(keys, a, b), cx)
+        }
     }
 }
 

@@ -8,6 +8,8 @@ use crate::cx::Cx;
 
 /// Rows that are compared one with another in a step: some milliseconds of comparing texts.
 const COMPARED: usize = 8192;
+/// Bytes of keys that are: fewer rows where they are large.
+const COMPARED_BYTES: usize = 2 << 20;
 /// Numbers that are sorted in a step.
 const NUMBERS: usize = 1 << 17;
 /// Bits of a number that say where it goes in one pass.
@@ -91,25 +93,46 @@ pub fn ordered(
     ordered_while(&|| cx.check_cancelled(), n, compare)
 }
 
+/// The same of rows whose keys take so many bytes: of large ones fewer are compared in a step.
+pub fn ordered_by_keys(
+    bytes: usize,
+    n: usize,
+    compare: impl Fn(usize, usize) -> Ordering,
+    cx: &Cx<'_>,
+) -> SqlResult<Vec<u32>> {
+    let together = COMPARED_BYTES * n / bytes.max(1);
+    let together = together.clamp(4, COMPARED);
+    in_steps_of(together, &|| cx.check_cancelled(), n, compare)
+}
+
 /// The same, as long as `wanted` has no objection.
 pub fn ordered_while(
     wanted: &dyn Fn() -> SqlResult<()>,
     n: usize,
     compare: impl Fn(usize, usize) -> Ordering,
 ) -> SqlResult<Vec<u32>> {
+    in_steps_of(COMPARED, wanted, n, compare)
+}
+
+fn in_steps_of(
+    together: usize,
+    wanted: &dyn Fn() -> SqlResult<()>,
+    n: usize,
+    compare: impl Fn(usize, usize) -> Ordering,
+) -> SqlResult<Vec<u32>> {
     let mut rows: Vec<u32> = (0..n as u32).collect();
     let before = |a: &u32, b: &u32| compare(*a as usize, *b as usize).then_with(|| a.cmp(b));
-    for run in rows.chunks_mut(COMPARED) {
+    for run in rows.chunks_mut(together) {
         wanted()?;
         run.sort_unstable_by(before);
     }
-    let mut merged = vec![0; if n > COMPARED { n } else { 0 }];
-    let mut width = COMPARED;
+    let mut merged = vec![0; if n > together { n } else { 0 }];
+    let mut width = together;
     while width < n {
         let pairs = rows.chunks(2 * width).zip(merged.chunks_mut(2 * width));
         for (both, out) in pairs {
             let (left, right) = both.split_at(width.min(both.len()));
-            merge(left, right, out, &before, wanted)?;
+            merge((left, right), out, &before, (together, wanted))?;
         }
         std::mem::swap(&mut rows, &mut merged);
         width *= 2;
@@ -118,11 +141,10 @@ pub fn ordered_while(
 }
 
 fn merge(
-    left: &[u32],
-    right: &[u32],
+    (left, right): (&[u32], &[u32]),
     out: &mut [u32],
     before: &impl Fn(&u32, &u32) -> Ordering,
-    wanted: &dyn Fn() -> SqlResult<()>,
+    (together, wanted): (usize, &dyn Fn() -> SqlResult<()>),
 ) -> SqlResult<()> {
     let (mut l, mut r) = (0, 0);
     // Rows that came in order need no more than this look.
@@ -133,7 +155,7 @@ fn merge(
         out[left.len()..].copy_from_slice(right);
         return wanted();
     }
-    for some in out.chunks_mut(COMPARED) {
+    for some in out.chunks_mut(together) {
         wanted()?;
         for slot in some {
             let from_left = match (left.get(l), right.get(r)) {

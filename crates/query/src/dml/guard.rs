@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_tsql::{ParseOptions, ast, parse_condition, parse_expression};
 use duramen_txn::IsolationLevel;
 use duramen_types::{CollationId, SqlType, Value};
@@ -627,9 +627,12 @@ pub fn verify_rows(
     let guard = Guard::of(cx.host, table, &rules, Change::Insert)?;
     let mut pending = Pending::default();
     let mut cursor = table.open(None, TEST, cx)?;
+    let mut at = 0;
     while let Some((_, row)) = cursor.next(cx)? {
+        given_up::after_step(at)?;
         guard.check(&**table, &row, statement, cx)?;
         guard.written(&row, &mut pending);
+        at += 1;
     }
     pending.verify(statement, cx)
 }

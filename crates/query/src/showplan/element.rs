@@ -5,6 +5,8 @@
 
 use std::fmt::Display;
 
+use duramen_base::given_up::is_given_up;
+
 /// An element; attributes and children stand in the order in which they were given.
 #[derive(Clone, Debug, Default)]
 pub struct Element {
@@ -35,8 +37,10 @@ impl Element {
         self
     }
 
+    /// Of a plan that nobody wants any more not all is shown: nobody looks.
     pub fn holding(mut self, children: impl IntoIterator<Item = Element>) -> Element {
-        self.children.extend(children);
+        let wanted = children.into_iter().take_while(|_| !is_given_up());
+        self.children.extend(wanted);
         self
     }
 

@@ -1,5 +1,6 @@
 //! Expressions as estimated plans write them: `[db].[dbo].[t].[a]=(1)`.
 
+use duramen_base::given_up::is_given_up;
 use duramen_types::{BinaryOp, Value, to_display};
 
 use crate::expr::{CompareOp, Expr, Kind};
@@ -122,6 +123,7 @@ impl Names<'_> {
                 let item = self.operand(item);
                 let all: Vec<String> = list
                     .iter()
+                    .take_while(|_| !is_given_up())
                     .map(|e| format!("{item}{sign}{}", self.operand(e)))
                     .collect();
                 all.join(between)
@@ -149,7 +151,8 @@ impl Names<'_> {
     }
 
     fn parts(&self, parts: &[Expr], between: &str) -> String {
-        let all: Vec<String> = parts.iter().map(|e| self.operand(e)).collect();
+        let wanted = parts.iter().take_while(|_| !is_given_up());
+        let all: Vec<String> = wanted.map(|e| self.operand(e)).collect();
         all.join(between)
     }
 

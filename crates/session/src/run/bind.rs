@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use duramen_base::SqlResult;
 use duramen_base::planted::{self, Bug};
+use duramen_base::{SqlResult, given_up};
 use duramen_observe::events::RecompileCause;
 use duramen_os::memory::Clerk;
 use duramen_os::memory::meter::metered;
@@ -202,6 +202,9 @@ impl Run<'_> {
         }
         let (allowed, names) = (self.session.parallelism(), self.program.variable_names());
         let planned = plan_xml::of_bound(bound, &names, allowed);
+        if given_up::is_given_up() {
+            return;
+        }
         let statement = crate::views::query_stats::statement_of(self.program, at, &planned);
         let instance = &self.session.instance;
         let missing = &instance.missing_indexes;

@@ -3,7 +3,7 @@
 //! Numbers are big-endian and are cut or padded on the left; everything else on the right.
 
 use duramen_base::messages::{INVALID_STYLE, STYLE_NOT_SUPPORTED};
-use duramen_base::{SqlError, SqlResult};
+use duramen_base::{SqlError, SqlResult, given_up};
 
 use super::{failed, number};
 use crate::{SqlType, TypeId, Value};
@@ -27,6 +27,7 @@ pub(super) fn to_binary(
         Value::Binary(b) => Ok(Value::Binary(b.clone())),
         Value::VarChar(_) | Value::NVarChar(_) if style == 1 || style == 2 => {
             let text = v.as_text().unwrap_or_default();
+            given_up::check()?;
             parse_hex(&text, style == 1)
                 .map(Value::Binary)
                 .ok_or_else(|| failed(from, to))
@@ -91,6 +92,9 @@ fn left(b: &[u8], to: &SqlType) -> Vec<u8> {
     out
 }
 
+/// Bytes that are written without a look at whether they are still wanted.
+const HEX_TOGETHER: usize = 1 << 20;
+
 pub(super) fn push_hex(b: &[u8], out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     out.reserve(b.len() * 2);
@@ -111,7 +115,10 @@ pub(super) fn hex_text(b: &[u8], style: i32, capacity: usize) -> SqlResult<Strin
         }
     }
     let fits = capacity.saturating_sub(out.len()) / 2;
-    push_hex(&b[..b.len().min(fits)], &mut out);
+    for some in b[..b.len().min(fits)].chunks(HEX_TOGETHER) {
+        given_up::check()?;
+        push_hex(some, &mut out);
+    }
     Ok(out)
 }
 
