@@ -46,6 +46,16 @@ fn rows_of_a_procedure_wait_in_a_file() {
     let sum = 2000 * 2001 / 2 + 10 * 1_000_000 + 55;
     assert_eq!(found[1], format!("2010 | {sum} | 201"));
     assert!(spilled(&mut s, "INSERT u EXEC"));
+    // In the order in which they come, whether they have gone into the file or not.
+    for sql in [
+        "CREATE TABLE v (n int IDENTITY, id int, pad varchar(10))",
+        "INSERT v EXEC ('SELECT id, CONVERT(char(8000), pad) FROM t WHERE id <= 2000 ORDER BY id')",
+    ] {
+        quiet(&mut s, sql);
+    }
+    let found = quiet(&mut s, "SELECT COUNT(*), SUM(ABS(n - id)) FROM v");
+    assert_eq!(found[1], "2000 | 0");
+    assert!(spilled(&mut s, "INSERT v EXEC"));
 }
 
 #[test]

@@ -156,3 +156,22 @@ fn long_values_hash_alike() {
         assert!(asked > 3, "{asked}");
     }
 }
+
+/// The comparison of long texts goes on as long as somebody wants it, and says what that of short ones says.
+#[test]
+fn a_comparison_of_long_texts_can_be_given_up() {
+    let text = |end: &str| -> Vec<u16> {
+        let text = "aé".repeat(5000) + end;
+        text.encode_utf16().collect()
+    };
+    let (a, b) = (text("x"), text("y"));
+    let coll = CollationId::DEFAULT;
+    assert_eq!(compare_long_units(&a, &b, coll), Ok(Ordering::Less));
+    assert_eq!(compare_long_units(&b, &a, coll), Ok(Ordering::Greater));
+    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let _listening = given_up::listen_to(flag);
+    let given_up = Err(duramen_base::SqlError::given_up());
+    assert_eq!(compare_long_units(&a, &b, coll), given_up);
+    // Who cannot be told hears what is so.
+    assert_eq!(compare_units(&a, &b, coll), Ordering::Less);
+}

@@ -16,7 +16,7 @@ pub const KINDS: &[Kind] = &[
     ),
     after(
         "DBCC SHRINKFILE of a log",
-        "ALTER DATABASE d MODIFY FILE (NAME = d_log, SIZE = 512MB)",
+        "ALTER DATABASE d MODIFY FILE (NAME = d_log, SIZE = 1536MB)",
         "CHECKPOINT; DBCC SHRINKFILE (d_log, 8) WITH NO_INFOMSGS",
         "CHECKPOINT; DBCC SHRINKFILE (d_log, 8) WITH NO_INFOMSGS",
     ),
