@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, given_up, messages};
 
 use super::Tree;
 use super::binary;
@@ -117,7 +117,8 @@ impl Eval<'_> {
                 let mut items = self.eval(from, focus)?;
                 for step in steps {
                     let mut next = Vec::new();
-                    for item in &items {
+                    for (i, item) in items.iter().enumerate() {
+                        given_up::after_step(i)?;
                         let Item::Node(at) = item else {
                             return Err(unsupported("steps from values"));
                         };
@@ -181,6 +182,7 @@ impl Eval<'_> {
                     out.push(at);
                 }
                 for c in &node.children {
+                    given_up::after_step(out.len())?;
                     match axis {
                         Axis::Child => out.push(*c),
                         // As deep as documents may be nested.
@@ -204,6 +206,7 @@ impl Eval<'_> {
         }
         let mut out = Vec::new();
         for (i, item) in items.iter().enumerate() {
+            given_up::after_step(i)?;
             let focus = Focus {
                 item,
                 position: i + 1,

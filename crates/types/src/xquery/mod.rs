@@ -213,7 +213,8 @@ impl Xml {
     pub fn query(&self, query: &Query, given: &[Option<Item>]) -> SqlResult<String> {
         let mut out = String::new();
         let mut after_value = false;
-        for item in self.items(query, given)? {
+        for (step, item) in self.items(query, given)?.into_iter().enumerate() {
+            given_up::after_step(step)?;
             match &item {
                 Item::Node(id) if matches!(self.tree.doc.node(*id).kind, Kind::Attribute(..)) => {
                     let start = "XQuery [query()]: ";

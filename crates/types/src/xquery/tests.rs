@@ -257,6 +257,8 @@ fn a_large_value_can_be_given_up() {
         crate::xml::normalized(&text, false).unwrap_err(),
         Xml::open(&other).err().unwrap(),
         read.nodes(&nodes, &[]).unwrap_err(),
+        read.query(&parse("query", "/a/b[. = 'y']").unwrap(), &[])
+            .unwrap_err(),
     ];
     assert!(
         errors.iter().all(|e| *e == SqlError::given_up()),
