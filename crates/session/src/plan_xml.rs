@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlResult, given_up};
 use duramen_query::Plan;
 use duramen_query::dml::Dml;
 use duramen_query::host::Parallelism;
@@ -35,14 +35,16 @@ pub fn of_change(change: &Dml, variables: &[String], allowed: Parallelism) -> Pl
     (lines, degree)
 }
 
-/// Of what a step has bound.
-pub fn of_bound(bound: &Bound, variables: &[String], allowed: Parallelism) -> Planned {
-    match bound {
+/// Of what a step has bound. The error: the request has been given up meanwhile, and what there is is not the whole plan.
+pub fn of_bound(bound: &Bound, variables: &[String], allowed: Parallelism) -> SqlResult<Planned> {
+    let planned = match bound {
         Bound::Plan(plan, _) => of_plan(plan, variables, allowed),
         Bound::Dml(dml, _) => of_change(dml, variables, allowed),
         Bound::Expr(e) if e.reads_tables() => (of_expression((**e).clone(), variables), None),
         Bound::Expr(_) | Bound::Simple(_) => Planned::default(),
-    }
+    };
+    given_up::check()?;
+    Ok(planned)
 }
 
 /// `query_hash`: the same for statements that differ in literals only. Numbers are not those of SQL Server, which

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering::Re
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use duramen_base::DbId;
+use duramen_base::{DbId, SqlResult};
 use duramen_catalog::ModuleDef;
 use duramen_observe::{CpuMark, ThreadWork};
 use duramen_os::sync::Mutex;
@@ -473,13 +473,21 @@ impl ProgramStats {
 
     /// The plan that a step has bound, for a program whose plans are not kept. Of those that come quickly one after the
     /// other the first is remembered.
-    pub fn bound(&self, steps: usize, at: usize, version: u64, plan: impl FnOnce() -> Planned) {
+    pub fn bound(
+        &self,
+        steps: usize,
+        at: usize,
+        version: u64,
+        plan: impl FnOnce() -> SqlResult<Planned>,
+    ) {
         let Some(stats) = self.step(steps, at) else {
             return;
         };
         let is_new = |k: &KnownPlan| k.at.elapsed() < LOOK_AGAIN;
-        if !stats.plan.lock().as_ref().is_some_and(is_new) {
-            stats.know_plan(version, plan(), true);
+        if !stats.plan.lock().as_ref().is_some_and(is_new)
+            && let Ok(plan) = plan()
+        {
+            stats.know_plan(version, plan, true);
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) type Change = (Locator, Row, Row);
 /// Rows that are given to a file together.
 const TOGETHER: usize = 256;
 /// Rows that are written without a look at whether the statement is still wanted: each may hold large values.
-const UNWATCHED: usize = 4;
+const WRITTEN: usize = 4;
 /// The part of the workspace that they take: keys that move with them have no file.
 const PART: usize = 4;
 
@@ -147,7 +147,7 @@ impl Changes {
         f: &mut dyn FnMut(Change, &mut Cx<'_>) -> SqlResult<()>,
     ) -> SqlResult<()> {
         for (i, change) in std::mem::take(&mut self.first).into_iter().enumerate() {
-            if i % UNWATCHED == UNWATCHED - 1 {
+            if i % WRITTEN == WRITTEN - 1 {
                 cx.check_cancelled()?;
             }
             self.held.less(bytes_of(&change));
@@ -166,7 +166,7 @@ impl Changes {
     ) -> SqlResult<()> {
         self.chunks(cx, &mut |some, cx| {
             for (i, change) in some.iter().enumerate() {
-                if i % UNWATCHED == UNWATCHED - 1 {
+                if i % WRITTEN == WRITTEN - 1 {
                     cx.check_cancelled()?;
                 }
                 f(change, cx)?;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use duramen_base::SqlResult;
 use duramen_base::planted::{self, Bug};
-use duramen_base::{SqlResult, given_up};
 use duramen_observe::events::RecompileCause;
 use duramen_os::memory::Clerk;
 use duramen_os::memory::meter::metered;
@@ -158,8 +158,9 @@ impl Run<'_> {
             && stats.plan().is_none_or(|known| known.version != *version)
         {
             let (allowed, names) = (self.session.parallelism(), program.variable_names());
-            let planned = plan_xml::of_bound(bound, &names, allowed);
-            stats.know_plan(*version, planned, false);
+            if let Ok(planned) = plan_xml::of_bound(bound, &names, allowed) {
+                stats.know_plan(*version, planned, false);
+            }
         }
     }
 
@@ -182,7 +183,9 @@ impl Run<'_> {
             return;
         };
         let (allowed, names) = (self.session.parallelism(), self.program.variable_names());
-        let planned = plan_xml::of_bound(bound, &names, allowed);
+        let Ok(planned) = plan_xml::of_bound(bound, &names, allowed) else {
+            return;
+        };
         let live = LivePlan::new(self.program.clone(), at, planned, profile.clone());
         self.session.activity.show_live_plan(Some(live));
     }
@@ -201,10 +204,9 @@ impl Run<'_> {
             return;
         }
         let (allowed, names) = (self.session.parallelism(), self.program.variable_names());
-        let planned = plan_xml::of_bound(bound, &names, allowed);
-        if given_up::is_given_up() {
+        let Ok(planned) = plan_xml::of_bound(bound, &names, allowed) else {
             return;
-        }
+        };
         let statement = crate::views::query_stats::statement_of(self.program, at, &planned);
         let instance = &self.session.instance;
         let missing = &instance.missing_indexes;

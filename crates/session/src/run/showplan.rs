@@ -265,7 +265,7 @@ impl Run<'_> {
             return Ok(());
         };
         let allowed = self.session.parallelism();
-        let (mut lines, degree) = plan_xml::of_bound(bound, &names, allowed);
+        let (mut lines, degree) = plan_xml::of_bound(bound, &names, allowed)?;
         if lines.is_empty() {
             return Ok(());
         }

@@ -168,7 +168,7 @@ fn plan_hash(cx: &Context, key: Option<&str>, program: &Program, at: usize) -> O
         return None;
     }
     let names = program.variable_names();
-    let planned = plan_xml::of_bound(bound, &names, cx.instance.parallelism());
+    let planned = plan_xml::of_bound(bound, &names, cx.instance.parallelism()).ok()?;
     Some(stats.know_plan(version, planned, false)).filter(|h| *h != 0)
 }
 
@@ -591,9 +591,9 @@ mod texts {
             let bound = bound.get(at).and_then(Option::as_ref);
             // What the schema has left behind is bound again before it runs.
             let bound = bound.filter(|(of, _)| *of == version);
-            Ok(bound.map_or(Planned::default(), |(_, b)| {
+            bound.map_or(Ok(Planned::default()), |(_, b)| {
                 plan_xml::of_bound(b, &names, allowed)
-            }))
+            })
         };
         source.plan = plan_xml::of_program(&program, only, true, &mut plan)?;
         Ok(Some(source))
