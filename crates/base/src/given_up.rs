@@ -3,13 +3,37 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use crate::{SqlError, SqlResult};
 
 thread_local! {
     static GIVEN_UP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
-    static UNDOES: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+    static CONDUCT: RefCell<Option<Arc<Conduct>>> = const { RefCell::new(None) };
+}
+
+const FORWARD: u8 = 0;
+const PUTS_AWAY: u8 = 1;
+const UNDOES: u8 = 2;
+
+/// What a thread tells of itself while it works on a request: that it goes forward, at first.
+#[derive(Default, Debug)]
+pub struct Conduct(AtomicU8);
+
+impl Conduct {
+    /// Whether nothing goes forward in a request that has been given up, or has not.
+    pub fn undoes(&self, is_given_up: bool) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            FORWARD => false,
+            PUTS_AWAY => is_given_up,
+            _ => true,
+        }
+    }
+
+    /// What it was before.
+    fn tell(&self, conduct: u8) -> u8 {
+        self.0.swap(conduct, Ordering::Relaxed)
+    }
 }
 
 /// While it lives, the thread works on something that may be given up; dropping it restores what was before.
@@ -26,19 +50,27 @@ pub fn listen_to(flag: Arc<AtomicBool>) -> Listening {
     }
 }
 
-/// Where the calling thread tells that it undoes what it has made, by [`undoing`], while this lives.
+/// Does what is to be done whether anybody wants what the calling thread works on or not.
+pub fn regardless<T>(work: impl FnOnce() -> T) -> T {
+    let _listening = Listening {
+        before: GIVEN_UP.take(),
+    };
+    work()
+}
+
+/// Where the calling thread tells what it does, while this lives.
 #[must_use = "nothing is told any more when this is dropped"]
 #[derive(Debug)]
 pub struct Telling {
-    before: Option<Arc<AtomicBool>>,
+    before: Option<Arc<Conduct>>,
 }
 
-/// From now on the calling thread tells there when it undoes what no transaction undoes, and when it has heard that its work
-/// is given up: what it does from then on is putting away.
-pub fn tell_undoing(to: Arc<AtomicBool>) -> Telling {
-    to.store(false, Ordering::Relaxed);
+/// From now on the calling thread tells there when it undoes what no transaction undoes, when it puts away, and when it has
+/// heard that its work is given up: what it does from then on is putting away.
+pub fn tell_undoing(to: Arc<Conduct>) -> Telling {
+    to.tell(FORWARD);
     Telling {
-        before: UNDOES.replace(Some(to)),
+        before: CONDUCT.replace(Some(to)),
     }
 }
 
@@ -46,7 +78,7 @@ impl Drop for Telling {
     fn drop(&mut self) {
         let before = self.before.take();
         // An error means that the thread is ending.
-        let _ = UNDOES.try_with(|to| to.replace(before));
+        let _ = CONDUCT.try_with(|to| to.replace(before));
     }
 }
 
@@ -54,38 +86,82 @@ impl Drop for Telling {
 #[must_use = "it is told for as long as this lives"]
 #[derive(Debug)]
 pub struct Undoing {
-    told: Option<Arc<AtomicBool>>,
+    told: Option<(Arc<Conduct>, u8)>,
+}
+
+/// Tells `conduct` where less is told now.
+fn begin(conduct: u8) -> Undoing {
+    let to = CONDUCT.try_with(|to| to.borrow().clone()).unwrap_or(None);
+    // Within another, that one tells the end.
+    let told = to.and_then(|to| {
+        let before = to.0.fetch_max(conduct, Ordering::Relaxed);
+        (before < conduct).then_some((to, before))
+    });
+    Undoing { told }
 }
 
 /// What has been made and is not to stay is taken back from now on: files, space in them, what lies in memory.
 pub fn undoing() -> Undoing {
-    let to = UNDOES.try_with(|to| to.borrow().clone()).unwrap_or(None);
-    // Within another, that one tells the end.
-    let told = to.filter(|to| !to.swap(true, Ordering::Relaxed));
-    Undoing { told }
+    begin(UNDOES)
 }
 
 impl Drop for Undoing {
     fn drop(&mut self) {
-        if let Some(to) = &self.told {
-            to.store(false, Ordering::Relaxed);
+        if let Some((to, before)) = &self.told {
+            to.tell(*before);
         }
     }
 }
 
-fn tell(undoes: bool) -> bool {
-    let set = |to: &RefCell<Option<Arc<AtomicBool>>>| {
+/// Fewer are put away in no time.
+const FEW: usize = 256;
+
+/// A list that may be long, and takes its time to put away: whoever gives up meanwhile has nothing to wait for.
+#[derive(Clone, Debug)]
+pub struct Bulky<T>(pub Vec<T>);
+
+impl<T> Default for Bulky<T> {
+    fn default() -> Bulky<T> {
+        Bulky(Vec::new())
+    }
+}
+
+impl<T> std::ops::Deref for Bulky<T> {
+    type Target = Vec<T>;
+
+    fn deref(&self) -> &Vec<T> {
+        &self.0
+    }
+}
+
+impl<T> std::ops::DerefMut for Bulky<T> {
+    fn deref_mut(&mut self) -> &mut Vec<T> {
+        &mut self.0
+    }
+}
+
+impl<T> Drop for Bulky<T> {
+    fn drop(&mut self) {
+        if self.0.len() > FEW {
+            let _putting_away = begin(PUTS_AWAY);
+            self.0 = Vec::new();
+        }
+    }
+}
+
+/// Tells `conduct`, whatever is told now; whether the thread undid.
+fn tell(conduct: u8) -> bool {
+    let set = |to: &RefCell<Option<Arc<Conduct>>>| {
         let to = to.borrow();
-        to.as_ref()
-            .is_some_and(|to| to.swap(undoes, Ordering::Relaxed))
+        to.as_ref().is_some_and(|to| to.tell(conduct) == UNDOES)
     };
-    UNDOES.try_with(set).unwrap_or(false)
+    CONDUCT.try_with(set).unwrap_or(false)
 }
 
 /// The calling thread has heard.
 pub(crate) fn has_heard() {
     if is_given_up() {
-        tell(true);
+        tell(UNDOES);
     }
 }
 
@@ -99,14 +175,14 @@ pub struct Others {
 /// The calling thread waits for those that help it.
 pub fn others() -> Others {
     Others {
-        undoes: tell(false),
+        undoes: tell(FORWARD),
     }
 }
 
 impl Drop for Others {
     fn drop(&mut self) {
         if self.undoes {
-            tell(true);
+            tell(UNDOES);
         }
     }
 }
@@ -149,6 +225,28 @@ pub fn after_step(number: usize) -> SqlResult<()> {
     }
 }
 
+/// Bytes of a text that are worked on without a look.
+const PIECE: usize = 1 << 20;
+
+/// A text in pieces, for work of which each piece can be given up; a short one is one piece, without a look.
+pub fn pieces(text: &str) -> impl Iterator<Item = SqlResult<&str>> {
+    let mut rest = text;
+    let mut first = true;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        if !std::mem::take(&mut first)
+            && let Err(e) = check()
+        {
+            return Some(Err(e));
+        }
+        let (piece, next) = rest.split_at(rest.floor_char_boundary(PIECE));
+        rest = next;
+        Some(Ok(piece))
+    })
+}
+
 impl Drop for Listening {
     fn drop(&mut self) {
         let before = self.before.take();
@@ -161,12 +259,38 @@ impl Drop for Listening {
 mod tests {
     use super::*;
 
+    /// Tells what was told when it was dropped.
+    struct Witness(Arc<Conduct>, Arc<std::sync::Mutex<Vec<[bool; 2]>>>);
+
+    impl Drop for Witness {
+        fn drop(&mut self) {
+            let told = [false, true].map(|is_given_up| self.0.undoes(is_given_up));
+            self.1.lock().unwrap().push(told);
+        }
+    }
+
+    #[test]
+    fn who_puts_a_long_list_away_goes_forward_only_where_it_is_wanted() {
+        let conduct = Arc::new(Conduct::default());
+        let _telling = tell_undoing(Arc::clone(&conduct));
+        for (number, told) in [(FEW, [false, false]), (FEW + 1, [false, true])] {
+            let seen = Arc::default();
+            let one = |_| Witness(Arc::clone(&conduct), Arc::clone(&seen));
+            drop(Bulky((0..number).map(one).collect()));
+            assert_eq!(*seen.lock().unwrap(), vec![told; number]);
+            assert!(!conduct.undoes(true), "it goes on");
+        }
+    }
+
     #[test]
     fn who_has_heard_is_told_as_undoing_but_while_others_go_forward() {
-        let (wanted, undoes) = (Arc::new(AtomicBool::new(false)), Arc::default());
+        let (wanted, conduct) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(Conduct::default()),
+        );
         let _listening = listen_to(Arc::clone(&wanted));
-        let _telling = tell_undoing(Arc::clone(&undoes));
-        let told = || undoes.load(Ordering::Relaxed);
+        let _telling = tell_undoing(Arc::clone(&conduct));
+        let told = || conduct.undoes(wanted.load(Ordering::Relaxed));
         drop(SqlError::given_up());
         assert!(!told(), "nobody has given it up");
         {
@@ -185,7 +309,7 @@ mod tests {
         assert!(told());
         drop(undoing());
         assert!(told(), "it stays so until the request ends");
-        let _next = tell_undoing(Arc::clone(&undoes));
+        let _next = tell_undoing(Arc::clone(&conduct));
         assert!(!told());
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use duramen_base::given_up::{
-    Listening, Others, Telling, Undoing, heard, is_given_up, listen_to, others, tell_undoing,
-    undoing,
+    Conduct, Listening, Others, Telling, Undoing, heard, is_given_up, listen_to, others,
+    tell_undoing, undoing,
 };
 
 use crate::IoError;

@@ -408,7 +408,7 @@ impl Expr {
                 }
                 let wide = matches!(text, Value::NVarChar(_));
                 let pattern = LikePattern::compile(&pattern, escape, wide, input.ty.collation);
-                Ok(Some(pattern.matches(&text) != *negated))
+                Ok(Some(pattern.matches(&text)? != *negated))
             }
             _ => Ok(match self.eval(row, cx)? {
                 Value::Null => None,

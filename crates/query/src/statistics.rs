@@ -6,12 +6,10 @@
 
 use std::cmp::Ordering;
 
-use duramen_base::SqlResult;
-use duramen_os::thread;
+use duramen_base::{SqlResult, given_up};
 use duramen_types::{CollationId, Value};
 
 use crate::batch;
-use crate::cx::cancelled;
 
 /// As many steps as SQL Server's histograms have.
 pub const MOST_STEPS: usize = 200;
@@ -69,13 +67,6 @@ fn length(v: &Value) -> f64 {
     }
 }
 
-fn wanted() -> SqlResult<()> {
-    match thread::is_given_up() {
-        true => Err(cancelled()),
-        false => Ok(()),
-    }
-}
-
 impl ColumnStatistics {
     /// The statistics of a column from some of its values; `rows` is how many the table has. The error: nobody wants them
     /// any more.
@@ -92,9 +83,10 @@ impl ColumnStatistics {
         let nulls = (sampled - values.len() as f64) * scale;
         let compare =
             |a: usize, b: usize| duramen_types::compare(&values[a], &values[b], collation);
-        let order = batch::ordered_while(&wanted, values.len(), compare)?;
+        let order = batch::ordered_while(&given_up::check, values.len(), compare)?;
         let mut runs: Vec<(Value, f64)> = Vec::new();
-        for at in order {
+        for (n, at) in order.into_iter().enumerate() {
+            given_up::after_step(n)?;
             let v = std::mem::replace(&mut values[at as usize], Value::Null);
             match runs.last_mut() {
                 Some((last, n)) if duramen_types::compare(last, &v, collation).is_eq() => *n += 1.0,

@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 use duramen_base::SessionId;
 use duramen_observe::{CpuMark, SessionWaits};
 use duramen_os::sync::{Global, Mutex};
+use duramen_os::thread::Conduct;
 use duramen_tsql::ast::{RestoreKind, StatementKind};
 use duramen_txn::{LockOwner, Transaction};
 
@@ -69,8 +70,8 @@ pub struct Activity {
     progress_began: AtomicI64,
     /// The rollback that runs.
     rollback: Mutex<Option<Rollback>>,
-    /// What no transaction undoes, such as the files of a database that was to be made, is being undone.
-    undoes: Arc<AtomicBool>,
+    /// Whether what no transaction undoes, such as the files of a database that was to be made, is being undone.
+    conduct: Arc<Conduct>,
     /// DBCC TRACEON without -1.
     pub trace: TraceFlags,
     started: AtomicI64,
@@ -253,7 +254,7 @@ impl Activity {
             progress: AtomicU32::new(0),
             progress_began: AtomicI64::new(0),
             rollback: Mutex::new(None),
-            undoes: Arc::default(),
+            conduct: Arc::default(),
             trace: TraceFlags::default(),
             started: AtomicI64::new(now),
             ended: AtomicI64::new(0),
@@ -440,8 +441,8 @@ impl Activity {
     }
 
     /// Where the session's thread tells that it undoes what no transaction undoes.
-    pub fn undoes(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.undoes)
+    pub fn conduct(&self) -> Arc<Conduct> {
+        Arc::clone(&self.conduct)
     }
 
     /// How far the rollback is; `None`: none runs.
@@ -631,7 +632,8 @@ impl Activity {
     pub fn glance(&self) -> Glance {
         let command = usize::from(self.command.load(Relaxed));
         let rollback = self.rollback();
-        let rolling_back = rollback.is_some() || self.undoes.load(Relaxed);
+        let is_given_up = self.cancel.lock().is_set();
+        let rolling_back = rollback.is_some() || self.conduct.undoes(is_given_up);
         let command = match rolling_back && self.is_killed() {
             true => "KILLED/ROLLBACK",
             false => COMMANDS.get(command).copied().unwrap_or(COMMANDS[0]),

@@ -168,7 +168,7 @@ pub fn body_function(
         _ => return Ok(None),
     };
     let callable = callable(text, params, body.clone(), BodyOf::Procedure, &NoTableTypes)?;
-    for step in &callable.program.steps {
+    for step in callable.program.steps.iter() {
         let allowed = match &step.op {
             Op::Run(StatementKind::Select(s)) => assigns_only(s),
             Op::Run(StatementKind::Insert(s)) => is_variable(&s.target),

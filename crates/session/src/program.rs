@@ -8,6 +8,7 @@ mod blocks;
 
 use std::collections::BTreeMap;
 
+use duramen_base::given_up::Bulky;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::bind::resolve_type;
 use duramen_query::memory::MemoryTableDef;
@@ -71,7 +72,7 @@ pub struct Program {
     pub text: String,
     /// What its statements have taken.
     pub stats: crate::statement_stats::ProgramStats,
-    pub steps: Vec<Step>,
+    pub steps: Bulky<Step>,
     pub variables: Vec<Variable>,
     /// Table variables; each run has tables of its own. Those of table-valued parameters come first.
     pub tables: Vec<MemoryTableDef>,
@@ -226,7 +227,7 @@ pub fn compile_typed(
         text: text.to_owned(),
         stats: Default::default(),
         temporary: names_temporary(text),
-        steps: c.steps,
+        steps: Bulky(c.steps),
         variables: c.variables,
         tables: c.tables,
         table_types: c.table_types,

@@ -250,7 +250,7 @@ impl Session {
             self.owner.clear_cancel();
             self.owner.set_attention(cancel.0.clone());
             let _listening = thread::listen_to(cancel.0.clone());
-            let _telling = thread::tell_undoing(self.activity.undoes());
+            let _telling = thread::tell_undoing(self.activity.conduct());
             // A login that cannot be read any more goes on with what it had.
             let _ = self.recognise();
             let result = stack::deep(|| work(self, sink));

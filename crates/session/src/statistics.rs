@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use duramen_base::given_up::{self, Bulky};
 use duramen_base::{ObjectId, SqlResult};
 use duramen_catalog::{IndexDef, TableDef};
 use duramen_os::sync::Mutex;
@@ -247,7 +248,7 @@ impl Statistics {
         // What changes while the table is looked at may not be seen.
         let changes: Vec<u64> = columns.iter().map(|c| self.changed(table, *c)).collect();
         let rows = rows_of(db, table)?;
-        let mut sample = Vec::new();
+        let mut sample = Bulky(Vec::new());
         for part in table.data_rowsets() {
             let rowset = db.db.rowset(part);
             let own = rowset.row_count()?;
@@ -263,8 +264,12 @@ impl Statistics {
                 self.made.lock().remove(&key);
                 continue;
             }
-            let values = sample.iter().filter_map(|r| r.get(*column).cloned());
-            let statistics = ColumnStatistics::new(values.collect(), rows, c.ty.collation)?;
+            let mut values = Vec::with_capacity(sample.len());
+            for (n, row) in sample.iter().enumerate() {
+                given_up::after_step(n)?;
+                values.extend(row.get(*column).cloned());
+            }
+            let statistics = ColumnStatistics::new(values, rows, c.ty.collation)?;
             let made = Made {
                 statistics: Arc::new(statistics),
                 at: duramen_os::time::wall(),

@@ -33,7 +33,7 @@ use duramen_wal::record::{RecordBuilder, datetime_from_unix_ns};
 
 use crate::engine::Database;
 use crate::format::boot::{BOOT_PAGE, Boot};
-use crate::pace::Pace;
+use crate::pace::{Haste, Pace};
 use crate::pool::Why;
 
 /// TARGET_RECOVERY_TIME of new databases, as in SQL Server since 2016.
@@ -114,11 +114,19 @@ impl Database {
         self.checkpoint_unasked()
     }
 
-    /// As [`Database::checkpoint`], whatever room there is: recovery and the end of a database know that nobody else needs
-    /// any.
+    /// As [`Database::checkpoint`], whatever room there is: the end of a database knows that nobody else needs any.
     pub(crate) fn checkpoint_unasked(&self) -> SqlResult<u32> {
+        self.checkpoint_waited_for(Haste::Full)
+    }
+
+    /// The same at the end of a recovery.
+    pub(crate) fn checkpoint_of_recovery(&self) -> SqlResult<u32> {
+        self.checkpoint_waited_for(Haste::OfRecovery)
+    }
+
+    fn checkpoint_waited_for(&self, haste: Haste) -> SqlResult<u32> {
         self.checkpoint_waiters.fetch_add(1, Ordering::SeqCst);
-        let result = self.take_checkpoint(None);
+        let result = self.take_checkpoint(haste);
         self.checkpoint_waiters.fetch_sub(1, Ordering::SeqCst);
         result
     }
@@ -133,10 +141,10 @@ impl Database {
             return Err(self.log_full());
         }
         self.admit_checkpoint()?;
-        self.take_checkpoint(Some(ASKED_PAUSE))
+        self.take_checkpoint(Haste::Asked(ASKED_PAUSE))
     }
 
-    fn take_checkpoint(&self, longest_pause: Option<Duration>) -> SqlResult<u32> {
+    fn take_checkpoint(&self, haste: Haste) -> SqlResult<u32> {
         let _one = self.checkpoint_lock.lock();
         let database_id = u64::from(self.id.0);
         emit(|| CheckpointBegin { database_id });
@@ -172,7 +180,7 @@ impl Database {
             _ if planted::on(Bug::CheckpointWithoutPages) => 0,
             true => 0,
             false => {
-                let mut pace = Pace::new(self, longest_pause);
+                let mut pace = Pace::new(self, haste);
                 let pool = &self.engine.pool;
                 pool.flush_database(self.id, Why::Checkpoint, &mut pace)?
             }
@@ -357,7 +365,7 @@ impl Database {
         }
         if self.owes_checkpoint.load(Ordering::SeqCst) || self.wants_checkpoint(idle) {
             return self.admit_checkpoint().is_ok()
-                && self.take_checkpoint(Some(LONGEST_PAUSE)).is_ok();
+                && self.take_checkpoint(Haste::Gently(LONGEST_PAUSE)).is_ok();
         }
         let target = u64::from(self.target_recovery_time()) * 1000;
         let dirty = u64::from(self.engine.pool.dirty_count(self.id));

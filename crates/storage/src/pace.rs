@@ -12,6 +12,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use duramen_base::{SqlResult, given_up};
 use duramen_observe::{WaitType, wait};
 use duramen_os::sync::Mutex;
 use duramen_os::thread;
@@ -72,6 +73,19 @@ impl Calm {
     }
 }
 
+/// How much of a hurry a checkpoint is in, and who waits for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Haste {
+    /// At full speed, whoever waits.
+    Full,
+    /// At full speed, at the end of a recovery: a recovery that is given up needs no checkpoint.
+    OfRecovery,
+    /// With pauses up to so long.
+    Gently(Duration),
+    /// The same, for a CHECKPOINT that may be given up.
+    Asked(Duration),
+}
+
 /// The pace of one checkpoint.
 pub(crate) struct Pace<'a> {
     db: &'a Database,
@@ -85,19 +99,25 @@ pub(crate) struct Pace<'a> {
     last: WritePulse,
     /// Somebody else writes the log.
     busy: bool,
+    /// Who asked for it may leave meanwhile, and needs none of it.
+    asked: bool,
 }
 
 impl<'a> Pace<'a> {
-    pub fn new(db: &'a Database, longest: Option<Duration>) -> Pace<'a> {
+    pub fn new(db: &'a Database, haste: Haste) -> Pace<'a> {
         let space = db.log.as_ref().map(|l| l.space()).unwrap_or_default();
         Pace {
             db,
-            longest,
+            longest: match haste {
+                Haste::Gently(longest) | Haste::Asked(longest) => Some(longest),
+                Haste::Full | Haste::OfRecovery => None,
+            },
             pages: 0,
             size: space.total,
             used: space.used,
             last: db.write_pulse(),
             busy: true,
+            asked: matches!(haste, Haste::Asked(_) | Haste::OfRecovery),
         }
     }
 
@@ -109,10 +129,15 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// A batch of `n` pages took `took`, `left` are left: pauses.
-    pub fn after(&mut self, took: Duration, n: usize, left: usize) {
+    /// A batch of `n` pages took `took`, `left` are left: pauses. The error says that nobody waits for the rest.
+    pub fn after(&mut self, took: Duration, n: usize, left: usize) -> SqlResult<()> {
+        if self.asked {
+            given_up::check()?;
+        }
         self.pages = self.pages.max(n + left);
-        let Some(longest) = self.longest else { return };
+        let Some(longest) = self.longest else {
+            return Ok(());
+        };
         let beside = self.db.write_pulse().since(self.last);
         let patience = match left > 0 && self.busy && !self.db.hurries() {
             true => self.patience(left),
@@ -134,6 +159,7 @@ impl<'a> Pace<'a> {
         self.last = now;
         // The background thread must not take these for undisturbed ones.
         *self.db.calm.seen.lock() = now;
+        Ok(())
     }
 
     /// The part of a pause that the log leaves time for, 0 to 1.

@@ -191,7 +191,7 @@ impl Database {
         } else {
             // Nothing is truncated yet: databases that are opened later may have to look for decisions in this log.
             let truncate = self.truncate_on_checkpoint.swap(false, Ordering::SeqCst);
-            let checkpoint = self.checkpoint_unasked();
+            let checkpoint = self.checkpoint_of_recovery();
             self.truncate_on_checkpoint
                 .store(truncate, Ordering::SeqCst);
             checkpoint?;

@@ -22,7 +22,6 @@ use crate::dateparse::DateOrder;
 use crate::legal::check_explicit;
 use crate::{CollationId, Language, SqlType, TypeId, Value, cp1252};
 
-pub use bytes::parse_hex;
 pub(crate) use dates::datetime_from_ticks;
 pub use long::convert_long;
 pub(crate) use number::integer;

@@ -98,8 +98,13 @@ const fn latin_extended(u: u16) -> u8 {
 pub fn encode(text: &str) -> Vec<u8> {
     // As many as there are, as a rule: long texts need no room beyond.
     let mut out = Vec::with_capacity(text.len());
-    out.extend(text.encode_utf16().map(best_fit));
+    encode_into(text, &mut out);
     out
+}
+
+/// The same, behind what is there.
+pub fn encode_into(text: &str, out: &mut Vec<u8>) {
+    out.extend(text.encode_utf16().map(best_fit));
 }
 
 /// UTF-16 units to bytes.

@@ -6,6 +6,8 @@
 //! Trailing blanks of the pattern count. Trailing blanks of the value are ignored for varchar and count for nvarchar. An
 //! unclosed `[` and an escape character at the very end match nothing.
 
+use duramen_base::{SqlResult, given_up};
+
 use crate::collate::{byte_key, unit_key};
 use crate::{CollationId, Value, cp1252};
 
@@ -59,50 +61,52 @@ impl LikePattern {
         }
     }
 
-    /// Whether the whole value matches. NULL, and anything but a string, does not.
-    pub fn matches(&self, v: &Value) -> bool {
+    /// Whether the whole value matches. NULL, and anything but a string, does not. A long value can be given up.
+    pub fn matches(&self, v: &Value) -> SqlResult<bool> {
         let Some(tokens) = &self.tokens else {
-            return false;
+            return Ok(false);
         };
-        match v {
+        let found = match v {
             Value::VarChar(b) if !self.wide => {
                 let key = |i: usize| byte_key(b[i], self.collation);
-                run(tokens, b.len(), &key, &|i| b[i] == b' ') == Found::Here
+                run(tokens, b.len(), &key, &|i| b[i] == b' ')?
             }
             Value::VarChar(_) | Value::NVarChar(_) => {
                 let u = units(v);
                 let key = |i: usize| unit_key(u[i], self.collation);
                 // nvarchar: a trailing blank is a character like any other.
-                run(tokens, u.len(), &key, &|_| false) == Found::Here
+                run(tokens, u.len(), &key, &|_| false)?
             }
-            _ => false,
-        }
+            _ => Found::NotHere,
+        };
+        Ok(found == Found::Here)
     }
 
     /// PATINDEX: where the first match begins, from 1; 0 for none. Only a leading `%` lets a match begin later than at 1.
-    pub fn position(&self, v: &Value) -> usize {
+    pub fn position(&self, v: &Value) -> SqlResult<usize> {
         let Some(tokens) = &self.tokens else {
-            return 0;
+            return Ok(0);
         };
         let lead = tokens.iter().take_while(|t| **t == Token::Any).count();
         if lead == 0 {
-            return self.matches(v) as usize;
+            return Ok(usize::from(self.matches(v)?));
         }
         let u = units(v);
         let rest = &tokens[lead..];
         if rest.is_empty() {
-            return 1;
+            return Ok(1);
         }
         for start in 0..=u.len() {
+            given_up::after_step(start)?;
             let key = |i: usize| key_of(u[start + i], self.wide, self.collation);
             let blank = |i: usize| !self.wide && u[start + i] == b' ' as u16;
-            match run(rest, u.len() - start, &key, &blank) {
-                Found::Here => return start + 1,
+            match run(rest, u.len() - start, &key, &blank)? {
+                Found::Here => return Ok(start + 1),
                 Found::NotHere => {}
-                Found::Nowhere => return 0,
+                Found::Nowhere => return Ok(0),
             }
         }
-        0
+        Ok(0)
     }
 
     /// The literal characters the pattern starts with, for a range on an index; their count.
@@ -197,13 +201,14 @@ enum Found {
     Nowhere,
 }
 
-/// Matches `tokens` against `n` characters. `blank` says which may be left over at the end.
+/// Matches `tokens` against `n` characters. `blank` says which may be left over at the end. What takes long is trying again
+/// after a `%`: there it can be given up.
 fn run(
     tokens: &[Token],
     n: usize,
     key: &dyn Fn(usize) -> Key,
     blank: &dyn Fn(usize) -> bool,
-) -> Found {
+) -> SqlResult<Found> {
     let (mut t, mut i) = (0, 0);
     // Where to go on when a match fails after a `%`: the token after it, and the character it gives up next.
     let mut retry: Option<(usize, usize)> = None;
@@ -213,17 +218,17 @@ fn run(
     };
     loop {
         let hit = match tokens.get(t) {
-            None if (i..n).all(blank) => return Found::Here,
+            None if (i..n).all(blank) => return Ok(Found::Here),
             None => false,
             Some(Token::Any) => {
                 t += 1;
                 if t == tokens.len() {
-                    return Found::Here;
+                    return Ok(Found::Here);
                 }
                 retry = Some((t, i));
                 continue;
             }
-            Some(_) if i == n => return not(retry),
+            Some(_) if i == n => return Ok(not(retry)),
             Some(Token::One) => true,
             Some(Token::Literal(k)) => key(i) == *k,
             Some(Token::Set(negated, ranges)) => {
@@ -238,11 +243,12 @@ fn run(
         }
         match retry {
             Some((token, from)) if from < n => {
+                given_up::after_step(from)?;
                 retry = Some((token, from + 1));
                 t = token;
                 i = from + 1;
             }
-            _ => return not(retry),
+            _ => return Ok(not(retry)),
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use duramen_base::SqlResult;
 use duramen_types::batch::{BytesKind, Column, Data, IntKind};
 use duramen_types::collate::{compare_bytes, compare_units};
 use duramen_types::{BinaryOp, CollationId, ConvertCtx, LikePattern, POW10, SqlType, Value};
@@ -270,9 +271,9 @@ pub fn like(
     negated: bool,
     collation: CollationId,
     n: usize,
-) -> Truth {
+) -> SqlResult<Truth> {
     if pattern.is_null() {
-        return Truth::nothing_known(n);
+        return Ok(Truth::nothing_known(n));
     }
     // Whether a text is wide decides how the pattern is read, and may differ from row to row.
     let mut compiled: [Option<LikePattern>; 2] = [None, None];
@@ -287,9 +288,9 @@ pub fn like(
         let wide = matches!(value, Value::NVarChar(_));
         let slot = &mut compiled[usize::from(wide)];
         let p = slot.get_or_insert_with(|| LikePattern::compile(pattern, None, wide, collation));
-        out.holds[i] = p.matches(&value) != negated;
+        out.holds[i] = p.matches(&value)? != negated;
     }
-    out
+    Ok(out)
 }
 
 /// `n` cells of one value.

@@ -240,13 +240,8 @@ pub fn truth(e: &Expr, batch: &Batch, world: &World<'_>) -> Vectored<Truth> {
             let Vector::Const(pattern) = vector(pattern, batch, world)? else {
                 return Err(ByRow);
             };
-            Ok(kernels::like(
-                &text,
-                &pattern,
-                *negated,
-                input.ty.collation,
-                n,
-            ))
+            // What is given up the rows meet, too.
+            kernels::like(&text, &pattern, *negated, input.ty.collation, n).map_err(|_| ByRow)
         }
         _ => {
             let v = vector(e, batch, world)?;

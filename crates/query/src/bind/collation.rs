@@ -220,10 +220,10 @@ impl Binder<'_> {
     }
 
     /// A literal, under the database's collation.
-    pub(super) fn literal(&self, l: &ast::Literal) -> Expr {
-        let mut e = super::literal::literal(l);
+    pub(super) fn literal(&self, l: &ast::Literal) -> SqlResult<Expr> {
+        let mut e = super::literal::literal(l)?;
         if !e.ty.id.is_string() {
-            return e;
+            return Ok(e);
         }
         e.ty.collation = self.host.collation();
         if let (true, ast::Literal::String(s)) = (e.ty.collation.is_utf8(), l)
@@ -237,6 +237,6 @@ impl Binder<'_> {
             };
             e.kind = Kind::Const(Value::VarChar(bytes));
         }
-        e
+        Ok(e)
     }
 }

@@ -45,7 +45,7 @@ impl Binder<'_> {
         agg: &mut Aggregates<'_>,
     ) -> SqlResult<Expr> {
         match &e.kind {
-            ExprKind::Literal(l) => Ok(self.literal(l)),
+            ExprKind::Literal(l) => self.literal(l),
             ExprKind::Column(name) => {
                 let found = self.known(column(name, scope), e.line)?;
                 super::xml::used_directly(found, name)

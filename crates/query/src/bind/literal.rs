@@ -1,12 +1,14 @@
 //! Literals and their types.
 
+use duramen_base::{SqlResult, given_up};
 use duramen_tsql::ast::Literal;
 use duramen_types::{Decimal, SqlType, Value, cp1252};
 
 use crate::expr::Expr;
 
-pub(super) fn literal(l: &Literal) -> Expr {
-    match l {
+/// A long one can be given up.
+pub(super) fn literal(l: &Literal) -> SqlResult<Expr> {
+    Ok(match l {
         Literal::Null => Expr::constant(Value::Null, SqlType::INT),
         Literal::Int(n) => Expr::constant(Value::Int(*n), SqlType::INT),
         Literal::Float(f) => Expr::constant(Value::Float(*f), SqlType::FLOAT),
@@ -17,12 +19,18 @@ pub(super) fn literal(l: &Literal) -> Expr {
             SqlType::varbinary(b.len().clamp(1, 8000) as u16),
         ),
         Literal::String(s) if s.national => {
-            let units: Vec<u16> = s.value.encode_utf16().collect();
+            let mut units = Vec::with_capacity(s.value.len());
+            for piece in given_up::pieces(&s.value) {
+                units.extend(piece?.encode_utf16());
+            }
             let ty = SqlType::nvarchar(units.len().clamp(1, 4001) as u16);
             Expr::constant(Value::NVarChar(units), ty)
         }
         Literal::String(s) => {
-            let bytes = cp1252::encode(&s.value);
+            let mut bytes = Vec::with_capacity(s.value.len());
+            for piece in given_up::pieces(&s.value) {
+                cp1252::encode_into(piece?, &mut bytes);
+            }
             let ty = if bytes.len() > 8000 {
                 SqlType::VARCHAR_MAX
             } else {
@@ -30,7 +38,7 @@ pub(super) fn literal(l: &Literal) -> Expr {
             };
             Expr::constant(Value::VarChar(bytes), ty)
         }
-    }
+    })
 }
 
 /// Digits with at most one point; more than 38 digits are cut to a float, as the value cannot be exact.

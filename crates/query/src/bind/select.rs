@@ -9,7 +9,7 @@ use duramen_types::{SqlType, Value};
 
 use super::groups::{Groups, aggregate, over_groups};
 use super::window::{Windows, call_exprs, window_columns, windowed};
-use super::{Aggregates, Binder, Scope, literal, same_name, unsupported};
+use super::{Aggregates, Binder, Scope, same_name, unsupported};
 use crate::expr::{Expr, Kind};
 use crate::plan::{Aggregate, Columns, Node, OutColumn, Plan, SortKey};
 
@@ -638,7 +638,7 @@ fn plain_column<'s>(e: &Expr, scope: &'s Scope<'_>) -> Option<&'s OutColumn> {
 
 fn widest(column: &[Expr]) -> SqlType {
     let longest = column.iter().map(|e| e.ty).max_by_key(|t| t.length);
-    longest.unwrap_or(literal::literal(&ast::Literal::Null).ty)
+    longest.unwrap_or(SqlType::INT)
 }
 
 /// A node over `plan` that gives out the same columns.

@@ -119,7 +119,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         let wide = matches!(v[1], Value::NVarChar(_));
         let collation = args[1].ty.collation;
         let pattern = duramen_types::LikePattern::compile(&v[0], None, wide, collation);
-        Ok(Value::Int(pattern.position(&v[1]) as i32))
+        Ok(Value::Int(pattern.position(&v[1])? as i32))
     }),
 ];
 

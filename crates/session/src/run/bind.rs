@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_base::given_up::Bulky;
 use duramen_base::planted::{self, Bug};
 use duramen_observe::events::RecompileCause;
 use duramen_os::memory::Clerk;
@@ -34,7 +35,7 @@ pub enum Bound {
 /// What the steps of a program have bound, each with the schema version of its binding.
 #[derive(Clone, Debug, Default)]
 pub struct Plans {
-    steps: Vec<Option<(u64, Bound)>>,
+    steps: Bulky<Option<(u64, Bound)>>,
     /// The schema version at which nothing was wrong with the program as a whole.
     pub(crate) checked: Option<u64>,
 }
@@ -42,7 +43,7 @@ pub struct Plans {
 impl Plans {
     pub fn none(steps: usize) -> Plans {
         Plans {
-            steps: vec![None; steps],
+            steps: Bulky(vec![None; steps]),
             checked: None,
         }
     }

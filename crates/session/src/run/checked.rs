@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use duramen_base::given_up::Bulky;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::dml::{self, BoundDml};
 use duramen_query::memory::MemoryTable;
@@ -34,7 +35,7 @@ pub(super) enum EarlyBound {
 /// What steps have bound before their turn, and what it holds for.
 #[derive(Default)]
 pub(super) struct Early {
-    steps: Vec<Option<(u64, EarlyBound)>>,
+    steps: Bulky<Option<(u64, EarlyBound)>>,
     meant: Meant,
 }
 
@@ -59,7 +60,7 @@ impl Meant {
 pub(super) struct Findings {
     /// In the order of the text.
     pub errors: Vec<SqlError>,
-    steps: Vec<Option<(u64, EarlyBound)>>,
+    steps: Bulky<Option<(u64, EarlyBound)>>,
     /// Procedures that it calls and that are not there.
     pub missing: Vec<String>,
 }

@@ -195,7 +195,7 @@ fn of_program(
     program: &Program,
     depth: u32,
 ) -> Result<Option<Vec<ColumnMeta>>, Failure> {
-    for step in &program.steps {
+    for step in program.steps.iter() {
         let Op::Run(kind) = &step.op else { continue };
         let output = match kind {
             StatementKind::Select(stmt) => {

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use duramen_base::given_up;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::events::{EventId, EventValue};
 use duramen_tsql::ast::{CompareOp, EventPredicate, ObjectName, OptionValue};
@@ -309,7 +310,9 @@ impl Leaf {
             },
             (Operand::Pattern(pattern), EventValue::Text(found)) => {
                 let negated = self.op == Op::Like { negated: true };
-                pattern.matches(&Value::nvarchar(found)) != negated
+                // An event is told whether its request is wanted or not.
+                let matches = given_up::regardless(|| pattern.matches(&Value::nvarchar(found)));
+                matches.is_ok_and(|m| m != negated)
             }
             _ => false,
         }

@@ -340,7 +340,7 @@ impl Pool {
                 let result = self.write_out(batch, why)?;
                 written += result.written;
                 again.extend(result.skipped);
-                pace.after(started.elapsed(), n, rest.len());
+                pace.after(started.elapsed(), n, rest.len())?;
                 to_go = rest;
             }
             left = again;

@@ -28,7 +28,7 @@ pub(super) fn to_binary(
         Value::VarChar(_) | Value::NVarChar(_) if style == 1 || style == 2 => {
             let text = v.as_text().unwrap_or_default();
             given_up::check()?;
-            parse_hex(&text, style == 1)
+            hex_bytes(&text, style == 1)?
                 .map(Value::Binary)
                 .ok_or_else(|| failed(from, to))
         }
@@ -122,24 +122,28 @@ pub(super) fn hex_text(b: &[u8], style: i32, capacity: usize) -> SqlResult<Strin
     Ok(out)
 }
 
-/// An even number of hex digits, behind `0x` when `prefix`.
-pub fn parse_hex(text: &str, prefix: bool) -> Option<Vec<u8>> {
-    let digits = if prefix {
-        text.strip_prefix("0x")
-            .or_else(|| text.strip_prefix("0X"))?
-    } else {
-        text
+/// An even number of hex digits, behind `0x` when `prefix`; `None`: it is something else. A long one can be given up.
+fn hex_bytes(text: &str, prefix: bool) -> SqlResult<Option<Vec<u8>>> {
+    let digits = match prefix {
+        true => match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+            Some(digits) => digits,
+            None => return Ok(None),
+        },
+        false => text,
     };
     if !digits.len().is_multiple_of(2) {
-        return None;
+        return Ok(None);
     }
-    digits
-        .as_bytes()
-        .chunks_exact(2)
-        .map(|c| {
-            let high = (c[0] as char).to_digit(16)?;
-            let low = (c[1] as char).to_digit(16)?;
-            Some((high << 4 | low) as u8)
-        })
-        .collect()
+    let digit = |c: u8| (c as char).to_digit(16);
+    let mut out = Vec::with_capacity(digits.len() / 2);
+    for some in digits.as_bytes().chunks(2 * HEX_TOGETHER) {
+        given_up::check()?;
+        for c in some.chunks_exact(2) {
+            let (Some(high), Some(low)) = (digit(c[0]), digit(c[1])) else {
+                return Ok(None);
+            };
+            out.push((high << 4 | low) as u8);
+        }
+    }
+    Ok(Some(out))
 }

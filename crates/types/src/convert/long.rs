@@ -23,25 +23,35 @@ pub fn convert_long(
     match elements(v) > PIECE && by_pieces(from, to, style) {
         true => {
             crate::legal::check_explicit(from, to)?;
-            in_pieces(v, from, to, PIECE, ctx, go_on)
+            let style = style.filter(|s| *s != 0 && crosses(from, to));
+            in_pieces(v, from, to, style, PIECE, ctx, go_on)
         }
         false => super::convert(v, from, to, style, ctx),
     }
 }
 
-/// Whether each element stands for itself: between texts, and between texts and bytes where those are not hex digits.
+fn is_bytes(ty: &SqlType) -> bool {
+    matches!(ty.id, TypeId::Binary | TypeId::VarBinary | TypeId::Image)
+}
+
+fn crosses(from: &SqlType, to: &SqlType) -> bool {
+    is_bytes(from) != is_bytes(to)
+}
+
+/// Whether each element stands for itself: between texts, and between texts and bytes; where those are hex digits, each two,
+/// and what takes all of them.
 fn by_pieces(from: &SqlType, to: &SqlType, style: Option<i32>) -> bool {
-    let bytes = |id: TypeId| matches!(id, TypeId::Binary | TypeId::VarBinary | TypeId::Image);
-    let text = |id: TypeId| id.is_string() && id != TypeId::Xml;
-    let both = |id: TypeId| bytes(id) || text(id);
-    let crosses = bytes(from.id) != bytes(to.id);
-    both(from.id) && both(to.id) && (!crosses || style.unwrap_or(0) == 0)
+    let text = |ty: &SqlType| ty.id.is_string() && ty.id != TypeId::Xml;
+    let both = |ty: &SqlType| is_bytes(ty) || text(ty);
+    let hex = matches!(style, Some(1 | 2)) && to.is_max();
+    both(from) && both(to) && (!crosses(from, to) || style.unwrap_or(0) == 0 || hex)
 }
 
 fn in_pieces(
     v: &Value,
     from: &SqlType,
     to: &SqlType,
+    style: Option<i32>,
     piece: usize,
     ctx: &ConvertCtx,
     go_on: &mut dyn FnMut() -> SqlResult<()>,
@@ -51,12 +61,14 @@ fn in_pieces(
     while at < elements(v) && elements(&out) < wanted {
         go_on()?;
         let end = boundary(v, at, piece, from.collation);
-        let made = change(&slice(v, at, end), from, to, None, ctx)?;
+        // Only the first digits have `0x` in front.
+        let style = style.map(|s| if at == 0 { s } else { 2 });
+        let made = change(&slice(v, at, end), from, to, style, ctx)?;
         out = joined(out, made);
         at = end;
     }
     if out.is_null() {
-        out = change(v, from, to, None, ctx)?;
+        out = change(v, from, to, style, ctx)?;
     }
     Ok(cut(out, to))
 }
@@ -152,8 +164,43 @@ mod tests {
             for to in &types {
                 let whole = super::super::convert(&v, from, to, None, &ctx).unwrap();
                 for piece in 1..bytes.len() + 2 {
-                    let made = in_pieces(&v, from, to, piece, &ctx, &mut || Ok(()));
+                    let made = in_pieces(&v, from, to, None, piece, &ctx, &mut || Ok(()));
                     assert_eq!(made.unwrap(), whole, "{from:?} to {to:?} by {piece}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_of_hex_digits_are_the_whole() {
+        let ctx = ConvertCtx::default();
+        let bytes = Value::Binary((0..=255).collect());
+        let binary = SqlType::VARBINARY_MAX;
+        let convert = |v: &Value, from: &SqlType, to: &SqlType, s| {
+            super::super::convert(v, from, to, s, &ctx)
+        };
+        for text in [SqlType::VARCHAR_MAX, SqlType::NVARCHAR_MAX] {
+            for style in [Some(1), Some(2)] {
+                let digits = convert(&bytes, &binary, &text, style).unwrap();
+                for piece in (2..600).step_by(2) {
+                    let go_on = &mut || Ok(());
+                    let made = in_pieces(&bytes, &binary, &text, style, piece, &ctx, go_on);
+                    assert_eq!(made.unwrap(), digits, "{style:?} by {piece}");
+                    let back = in_pieces(&digits, &text, &binary, style, piece, &ctx, go_on);
+                    assert_eq!(back.unwrap(), bytes, "{style:?} by {piece}");
+                }
+                // An odd digit, another character and a prefix too many are what they are to the whole.
+                let digits = digits.as_text().unwrap();
+                for wrong in [
+                    format!("{digits}a"),
+                    digits.replace("7F", "7G"),
+                    digits.replace("7F", "0x"),
+                ] {
+                    let wrong = Value::varchar(&wrong);
+                    let from = SqlType::VARCHAR_MAX;
+                    let whole = convert(&wrong, &from, &binary, style).unwrap_err();
+                    let made = in_pieces(&wrong, &from, &binary, style, 32, &ctx, &mut || Ok(()));
+                    assert_eq!(made.unwrap_err().message, whole.message);
                 }
             }
         }

@@ -141,6 +141,11 @@ pub const IMPOSSIBLE: &[Impossible] = &[
         why: "it is itself the beginning or the end",
     },
     Impossible {
+        of: Of::Kinds(&["UPDATE STATISTICS"]),
+        endings: &[CrashInside],
+        why: "what it finds out stays in memory: no write of its commit is waited for",
+    },
+    Impossible {
         of: Of::Kinds(&["INSERT BULK"]),
         endings: &[Caught],
         why: "its rows come in a request of their own",
