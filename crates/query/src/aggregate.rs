@@ -1,16 +1,16 @@
 //! GROUP BY: one state a group, found by hashing its key. Few groups leave in the order of their keys, as those of a
 //! sorting plan do; many in the order in which they were met.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_types::{BinaryOp, CollationId, Decimal, SqlType, TypeId, Value, cp1252};
 
 use crate::batch;
 use crate::cx::Cx;
 use crate::expr::Expr;
-use crate::hash;
+use crate::hash::SplitMap;
 use crate::kept::{Held, Leaving, row_bytes};
 use crate::key::{KeySet, RowKey, compare_keys, compare_nullable};
 use crate::plan::{Aggregate, AggregateKind, Row};
@@ -19,7 +19,7 @@ pub struct Groups<'p> {
     by: &'p [Expr],
     aggregates: &'p [Aggregate],
     collations: Arc<[CollationId]>,
-    numbers: HashMap<RowKey, usize, hash::Build>,
+    numbers: SplitMap<RowKey, usize>,
     groups: Vec<Group>,
     kept: usize,
     held: Held,
@@ -71,7 +71,7 @@ impl<'p> Groups<'p> {
             by,
             aggregates,
             collations: by.iter().map(|e| e.ty.collation).collect(),
-            numbers: HashMap::default(),
+            numbers: SplitMap::default(),
             groups: Vec::new(),
             held: Held::default(),
         }
@@ -113,25 +113,27 @@ impl<'p> Groups<'p> {
     }
 
     /// The groups so far, for who goes on with them.
-    pub fn begun(self) -> Begun {
+    pub fn begun(self) -> SqlResult<Begun> {
         let mut keys = vec![Row::new(); self.groups.len()];
-        for (key, at) in self.numbers {
+        for (n, (key, at)) in self.numbers.into_iter().enumerate() {
+            given_up::after_step(n)?;
             keys[at] = key.into_values();
         }
         let mut firsts = Vec::with_capacity(keys.len());
         let mut states: Vec<Vec<State>> = self.aggregates.iter().map(|_| Vec::new()).collect();
-        for group in self.groups {
+        for (n, group) in self.groups.into_iter().enumerate() {
+            given_up::after_step(n)?;
             firsts.push(group.first);
             for (all, state) in states.iter_mut().zip(group.states) {
                 all.push(state);
             }
         }
-        Begun {
+        Ok(Begun {
             keys,
             firsts,
             states,
             held: self.held,
-        }
+        })
     }
 
     /// A row a group, in the order of their first rows when they came `ordered`: the keys, then the aggregates. Without GROUP BY there is one row, even of nothing.
@@ -143,23 +145,28 @@ impl<'p> Groups<'p> {
             self.numbers
                 .insert(RowKey::new(Vec::new(), self.collations), 0);
         }
-        let mut keys: Vec<(RowKey, usize)> = self.numbers.into_iter().collect();
-        if keys.len() <= ORDERED_GROUPS && !ordered {
-            keys.sort_unstable();
-        } else {
-            keys.sort_unstable_by_key(|(_, at)| *at);
-        }
-        let mut groups: Vec<Option<Group>> = self.groups.into_iter().map(Some).collect();
-        let mut rows = VecDeque::with_capacity(keys.len());
-        for (i, (key, at)) in keys.into_iter().enumerate() {
+        let in_order = self.numbers.len() <= ORDERED_GROUPS && !ordered;
+        let mut groups: Vec<(Option<RowKey>, Group)> = Vec::with_capacity(self.groups.len());
+        groups.extend(self.groups.into_iter().map(|group| (None, group)));
+        for (i, (key, at)) in self.numbers.into_iter().enumerate() {
             if i % SOME == SOME - 1 {
                 cx.check_cancelled()?;
             }
-            let Some(group) = groups[at].take() else {
+            groups[at].0 = Some(key);
+        }
+        if in_order {
+            groups.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        }
+        let mut rows = VecDeque::with_capacity(groups.len());
+        for (i, (key, group)) in groups.into_iter().enumerate() {
+            if i % SOME == SOME - 1 {
+                cx.check_cancelled()?;
+            }
+            let Some(key) = key else {
                 continue;
             };
             let mut row = group.first;
-            row.extend_from_slice(key.values());
+            row.extend(key.into_values());
             for (state, aggregate) in group.states.into_iter().zip(self.aggregates) {
                 row.push(state.finish(aggregate, cx)?);
             }
@@ -273,7 +280,9 @@ impl State {
     /// The different values that it has taken, which are no longer kept.
     pub(crate) fn take_seen(&mut self) -> Vec<Value> {
         let seen = self.seen.take().unwrap_or_default();
-        seen.into_iter().flat_map(RowKey::into_values).collect()
+        seen.into_iter()
+            .flat_map(|(key, ())| key.into_values())
+            .collect()
     }
 
     /// One value that is not NULL; how many bytes are kept of it.
@@ -285,7 +294,8 @@ impl State {
     ) -> SqlResult<usize> {
         let mut kept = 0;
         if let Some(seen) = &mut self.seen {
-            if !seen.insert(RowKey::new(vec![value.clone()], Arc::new([ty.collation]))) {
+            let key = RowKey::new(vec![value.clone()], Arc::new([ty.collation]));
+            if seen.insert(key, ()).is_some() {
                 return Ok(0);
             }
             kept += row_bytes(std::slice::from_ref(&value)) + GROUP_BYTES;

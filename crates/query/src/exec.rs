@@ -194,7 +194,7 @@ fn open_uncounted<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<
             while let Some(batch) = rows.next(cx)? {
                 if !state.add(&batch, cx)? {
                     let rest = batch::Handed::new(input, Leaving::default(), Some(rows));
-                    return batch::grouped(plan, state.begun(), rest, cx);
+                    return batch::grouped(plan, state.begun()?, rest, cx);
                 }
             }
             Operator::Leaving(state.finish(*ordered, cx)?)

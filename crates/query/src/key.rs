@@ -2,14 +2,14 @@
 //! decide about strings), and ordering as ORDER BY means it (NULL first).
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use duramen_types::{CollationId, Value, hash_key};
 
 use crate::expr::Expr;
-use crate::hash;
+use crate::hash::SplitMap;
 use crate::plan::{OutColumn, Row, SortKey};
 
 /// A list of values with the collations to compare them by.
@@ -89,12 +89,12 @@ impl Hash for RowKey {
 }
 
 /// Keys without duplicates.
-pub type KeySet = HashSet<RowKey, hash::Build>;
+pub type KeySet = SplitMap<RowKey, ()>;
 
 /// Row numbers by key.
 #[derive(Default)]
 pub struct KeyIndex {
-    rows: HashMap<RowKey, Vec<usize>, hash::Build>,
+    rows: SplitMap<RowKey, Vec<usize>>,
 }
 
 impl KeyIndex {
@@ -123,8 +123,8 @@ impl RowSet {
 
     /// True when the row was not there yet.
     pub fn insert(&mut self, row: &Row) -> bool {
-        self.rows
-            .insert(RowKey::new(row.clone(), self.collations.clone()))
+        let key = RowKey::new(row.clone(), self.collations.clone());
+        self.rows.insert(key, ()).is_none()
     }
 
     pub fn remove(&mut self, row: &Row) {
@@ -134,12 +134,12 @@ impl RowSet {
 
     /// The rows, in no order.
     pub fn into_rows(self) -> VecDeque<Row> {
-        self.rows.into_iter().map(|key| key.values).collect()
+        self.rows.into_iter().map(|(key, ())| key.values).collect()
     }
 
     pub fn contains(&self, row: &Row) -> bool {
-        self.rows
-            .contains(&RowKey::new(row.clone(), self.collations.clone()))
+        let key = RowKey::new(row.clone(), self.collations.clone());
+        self.rows.get(&key).is_some()
     }
 }
 

@@ -445,6 +445,36 @@ fn shrinks_to_what_is_in_use() {
     log.abandon();
 }
 
+/// After each cut there is a whole log, whether anybody wants the next one or not.
+#[test]
+fn a_shrink_that_is_given_up_leaves_what_it_has_reached() {
+    let f = Fixture::new(256 << 20, Growth::Bytes(1 << 20), None);
+    let log = f.create();
+    let first = log.append(&record(1, 4000), 0).unwrap();
+    log.flush_all().unwrap();
+    let before = log.file_sizes()[0].1;
+    {
+        let given_up = Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let _listening = duramen_os::thread::listen_to(given_up);
+        let cause = match log.shrink_file(FileId(2), 0) {
+            Err(LogError::Io { cause, .. }) => cause,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(cause, IoError::GivenUp);
+    }
+    let after = log.file_sizes()[0].1;
+    let once = before - after;
+    assert!((1..=64 << 20).contains(&once), "{once} bytes in one cut");
+    assert!(log.read_one(first).is_ok());
+    let whole = log.shrink_file(FileId(2), 0).unwrap();
+    assert_eq!((whole.old_bytes, log.vlfs().len()), (after, 2));
+    log.shutdown().unwrap();
+    drop(log);
+    let (log, scan) = f.open().unwrap();
+    assert_eq!(scan.last_record, first);
+    log.abandon();
+}
+
 /// A disk without room refuses the growth, not the log: it goes on when there is room.
 #[test]
 fn a_full_disk_is_no_damage() {
