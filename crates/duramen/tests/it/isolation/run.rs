@@ -190,6 +190,14 @@ fn set_up(server: &mut Server, level: &Level, mode: Mode, settings: &Settings) {
     }
 }
 
+/// What a round has left under its keys.
+struct Left {
+    kind: Kind,
+    from: u32,
+    to: u32,
+    finals: Finals,
+}
+
 struct Story<'s, 'd> {
     server: &'s mut Server<'d>,
     level: &'static Level,
@@ -197,8 +205,8 @@ struct Story<'s, 'd> {
     rng: &'s mut Rng,
     /// The first key of the next round.
     base: u32,
-    /// What the round before has left, and its keys.
-    last: Option<(Finals, u32, u32)>,
+    /// What the round before has left.
+    last: Option<Left>,
     results: &'s mut Results,
     rounds: &'s SyncSender<Round>,
 }
@@ -222,12 +230,10 @@ impl Story<'_, '_> {
         assert!(errors.is_empty(), "{}: {errors:?}", self.level.title);
         let client = self.server.keeper();
         let finals = finals(client, kind, draft.base, draft.end());
-        if let (true, Some((before, from, to))) = (kill, &self.last) {
-            let after = self::finals(client, Kind::Lists, *from, *to);
-            let registers = self::finals(client, Kind::Registers, *from, *to);
+        if let (true, Some(left)) = (kill, &self.last) {
+            let still = self::finals(client, left.kind, left.from, left.to);
             assert!(
-                after.lists == before.lists && after.rows == before.rows
-                    || registers.registers == before.registers,
+                still == left.finals,
                 "{}: what was there before the kill is there no more",
                 self.level.title
             );
@@ -245,7 +251,12 @@ impl Story<'_, '_> {
         }
         let dirty = delayed || self.level.name == "read-uncommitted";
         self.results.find(settle(&mut round, dirty));
-        self.last = Some((finals, draft.base, draft.end()));
+        self.last = Some(Left {
+            kind,
+            from: draft.base,
+            to: draft.end(),
+            finals,
+        });
         self.base = draft.end();
         self.rounds.send(round).expect("the judge listens");
     }
