@@ -3,9 +3,9 @@
 //! What a statement changes in several places (master's list, the database's own list of files, files on disks) is
 //! written in an order that a crash cannot cut into something wrong; see [`crate::databases`].
 
-mod create;
+pub(crate) mod create;
 mod files;
-mod options;
+pub(crate) mod options;
 mod removal;
 mod tempdb;
 

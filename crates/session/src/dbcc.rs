@@ -24,7 +24,7 @@ use duramen_catalog::TableDef;
 use duramen_query::Row;
 use duramen_query::host::RowStream;
 use duramen_storage::inspect::IndexRows;
-use duramen_tsql::ast::{Dbcc, NamedOption};
+use duramen_tsql::ast::{Dbcc, DbccArg, NamedOption};
 use duramen_types::SqlType;
 
 use crate::databases::OpenDb;
@@ -320,6 +320,9 @@ const NOT_HERE: &[&str] = &[
     "WRITEPAGE",
 ];
 
+/// What checks would mend.
+const REPAIRS: &[&str] = &["REPAIR_ALLOW_DATA_LOSS", "REPAIR_FAST", "REPAIR_REBUILD"];
+
 /// 40517 for a statement, or an option of one, that is known and not supported.
 pub fn check_text(stmt: &Dbcc) -> SqlResult<()> {
     let name = stmt.name.as_str();
@@ -329,6 +332,11 @@ pub fn check_text(stmt: &Dbcc) -> SqlResult<()> {
     let Some(known) = STATEMENTS.iter().find(|s| s.name == name) else {
         return Ok(());
     };
+    if let Some(DbccArg::Word(word)) = stmt.args.get(1)
+        && let Some(repair) = REPAIRS.iter().find(|r| r.eq_ignore_ascii_case(word))
+    {
+        return Err(not_supported(&format!("DBCC {name}(..., {repair})")));
+    }
     let unknown =
         |o: &&NamedOption| o.name != "NO_INFOMSGS" && !known.options.contains(&o.name.as_str());
     match stmt.options.iter().find(unknown) {

@@ -1,13 +1,13 @@
 //! CREATE and DROP of tables and indexes: from the tree to the catalog's requests.
 
-mod alter;
+pub(crate) mod alter;
 mod computed;
 mod constraints;
-mod indexes;
+pub(crate) mod indexes;
 mod normal;
 mod partitions;
 mod schemas;
-mod statistics;
+pub(crate) mod statistics;
 mod switch;
 mod types;
 
@@ -111,9 +111,6 @@ impl<'a> Ddl<'a> {
                     .with_state(6)
                     .at_line(line as i32),
             );
-        }
-        if !stmt.options.is_empty() {
-            return Err(refuse("WITH options of CREATE TABLE", line));
         }
         let mut new = NewTable {
             schema: schema.id,
@@ -289,9 +286,6 @@ impl<'a> Ddl<'a> {
                 .with_state(3)
                 .at_line(line));
         }
-        if c.sparse {
-            return Err(refuse("SPARSE", c.line));
-        }
         if c.rowguidcol && table.columns.iter().any(|o| o.rowguid) {
             return Err(SqlError::new(&messages::SECOND_ROWGUIDCOL, &[]).at_line(line));
         }
@@ -445,7 +439,7 @@ impl<'a> Ddl<'a> {
                 options,
                 on,
             } => {
-                let options = self.key_options(options, c.line)?;
+                let options = indexes::key_options(options, c.line)?;
                 if *primary && new.indexes.iter().any(|i| i.primary_key) {
                     return Err(SqlError::new(&messages::SECOND_PRIMARY_KEY, &[&new.name])
                         .with_state(0)
@@ -473,9 +467,6 @@ impl<'a> Ddl<'a> {
     }
 
     fn index(&self, stmt: &ast::CreateIndex, columns: &[String]) -> SqlResult<NewIndex> {
-        if stmt.columnstore || stmt.filter.is_some() {
-            return Err(refuse("COLUMNSTORE and filtered indexes", stmt.line));
-        }
         let (options, _) = indexes::options_of(&stmt.options, stmt.unique)?;
         let mut includes = Vec::new();
         for name in &stmt.include {

@@ -4,6 +4,8 @@
 //!
 //! What depends on how things stand, the kind of a table or of a database, is refused when it is reached.
 
+mod definitions;
+
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast::{
     self, DropKind, ExecCall, ModuleKind, NamedOption, RestoreKind, SetOption, StatementKind,
@@ -64,6 +66,19 @@ fn check_kind(kind: &StatementKind) -> SqlResult<()> {
             return devices(&stmt.devices);
         }
         StatementKind::Dbcc(stmt) => return crate::dbcc::check_text(stmt),
+        StatementKind::CreateTable(stmt) => return definitions::table(stmt),
+        StatementKind::AlterTable(stmt) => return definitions::alter_table(stmt),
+        StatementKind::CreateIndex(stmt) => return definitions::index(stmt),
+        StatementKind::AlterIndex(stmt) => return definitions::alter_index(stmt),
+        StatementKind::CreateStatistics(stmt) => return definitions::create_statistics(stmt),
+        StatementKind::UpdateStatistics { options, .. } => {
+            return definitions::update_statistics(options);
+        }
+        StatementKind::CreateDatabase(stmt) => return definitions::create_database(stmt),
+        StatementKind::AlterDatabase(stmt) => return definitions::alter_database(&stmt.action),
+        StatementKind::AlterDatabaseScopedConfiguration(stmt) => {
+            return crate::run::scoped_refused(stmt);
+        }
         _ => return Ok(()),
     };
     refuse(&what)

@@ -72,6 +72,7 @@ pub(crate) use self::grants::is_all;
 pub(crate) use self::query::meta as column_meta;
 pub(crate) use self::query::{REBINDS, into};
 pub(crate) use self::schemabound::is_schema_bound;
+pub(crate) use self::scoped::scoped_refused;
 pub(crate) use self::showplan::{kind_of, sets_showplan};
 pub(crate) use self::statistics::Stopwatch;
 pub(crate) use self::synonyms::Meaning;

@@ -21,26 +21,47 @@ const EXTENT: u64 = 64 * KB;
 const DEFAULT: u64 = 8 * MB;
 const DEFAULT_GROWTH: Growth = Growth::Bytes(64 * MB);
 
+/// 40517 for what a text asks for that no database here has.
+pub(crate) fn refused(stmt: &ast::CreateDatabase) -> SqlResult<()> {
+    for o in &stmt.options {
+        let off = o.value.as_ref().and_then(ast::OptionValue::as_on_off) == Some(false);
+        let word = match &o.value {
+            Some(ast::OptionValue::Word(w)) => w.to_ascii_uppercase(),
+            _ => String::new(),
+        };
+        let as_it_is = match o.name.as_str() {
+            "DB_CHAINING" | "TRUSTWORTHY" => off,
+            "CATALOG_COLLATION" => word == "DATABASE_DEFAULT",
+            _ => false,
+        };
+        if !as_it_is {
+            return Err(refuse(&format!("CREATE DATABASE ... WITH {}", o.name)));
+        }
+    }
+    let mut files = stmt.filegroups.iter().flat_map(|g| &g.files);
+    let mut all = files.clone().chain(&stmt.log_files);
+    let what = match stmt.for_attach {
+        None if all.any(|f| f.offline || f.new_name.is_some()) => NEW_FILE,
+        None => return Ok(()),
+        Some(ast::Attach::RebuildLog) => "CREATE DATABASE ... FOR ATTACH_REBUILD_LOG",
+        Some(_) if stmt.collation.is_some() => "CREATE DATABASE ... COLLATE ... FOR ATTACH",
+        Some(_) if all.any(|f| f.filename.is_none()) => {
+            "CREATE DATABASE ... FOR ATTACH of a file without FILENAME"
+        }
+        Some(_) if files.next().is_none() => "CREATE DATABASE ... FOR ATTACH without files",
+        Some(_) => return Ok(()),
+    };
+    Err(refuse(what))
+}
+
+/// What a file that is made may not say.
+pub(super) const NEW_FILE: &str = "OFFLINE and NEWNAME of a new file";
+
 impl Admin<'_> {
     /// CREATE DATABASE. 1802 follows an error about files.
     pub fn create(&mut self, stmt: &ast::CreateDatabase) -> SqlResult<()> {
-        for o in &stmt.options {
-            let off = o.value.as_ref().and_then(ast::OptionValue::as_on_off) == Some(false);
-            let word = match &o.value {
-                Some(ast::OptionValue::Word(w)) => w.to_ascii_uppercase(),
-                _ => String::new(),
-            };
-            let as_it_is = match o.name.as_str() {
-                "DB_CHAINING" | "TRUSTWORTHY" => off,
-                "CATALOG_COLLATION" => word == "DATABASE_DEFAULT",
-                _ => false,
-            };
-            if !as_it_is {
-                return Err(refuse(&format!("CREATE DATABASE ... WITH {}", o.name)));
-            }
-        }
-        if let Some(how) = stmt.for_attach {
-            return self.attach(stmt, how);
+        if stmt.for_attach.is_some() {
+            return self.attach(stmt);
         }
         let collation = match &stmt.collation {
             Some(name) => collation(name)?,
@@ -71,23 +92,10 @@ impl Admin<'_> {
     }
 
     /// FOR ATTACH: of what is said about files only their places count.
-    fn attach(&mut self, stmt: &ast::CreateDatabase, how: ast::Attach) -> SqlResult<()> {
-        if how == ast::Attach::RebuildLog {
-            return Err(refuse("CREATE DATABASE ... FOR ATTACH_REBUILD_LOG"));
-        }
-        if stmt.collation.is_some() {
-            return Err(refuse("CREATE DATABASE ... COLLATE ... FOR ATTACH"));
-        }
+    fn attach(&mut self, stmt: &ast::CreateDatabase) -> SqlResult<()> {
         let data = stmt.filegroups.iter().flat_map(|g| &g.files);
         let places = data.chain(&stmt.log_files).map(|f| f.filename.clone());
-        let Some(places) = places.collect::<Option<Vec<String>>>() else {
-            return Err(refuse(
-                "CREATE DATABASE ... FOR ATTACH of a file without FILENAME",
-            ));
-        };
-        if places.is_empty() {
-            return Err(refuse("CREATE DATABASE ... FOR ATTACH without files"));
-        }
+        let places: Vec<String> = places.flatten().collect();
         let everywhere = self.session.who.sysadmin;
         self.instance()
             .databases
@@ -200,7 +208,7 @@ pub fn file_of(
     (size, extension): (u64, &str),
 ) -> SqlResult<NewFile> {
     if spec.offline || spec.new_name.is_some() {
-        return Err(refuse("OFFLINE and NEWNAME of a new file"));
+        return Err(refuse(NEW_FILE));
     }
     let logical_name = spec.name.clone().unwrap_or_else(|| default_name.to_owned());
     let path = match &spec.filename {

@@ -69,7 +69,18 @@ fn all_off(list: &[NamedOption]) -> bool {
     list.iter().all(off)
 }
 
+/// 40517 for an option that no database here has.
+pub(crate) fn refused(options: &[NamedOption]) -> SqlResult<()> {
+    let mut wish = Wish::default();
+    options.iter().try_for_each(|o| wish.add(o))?;
+    match wish.state.is_some() && options.len() > 1 {
+        true => Err(refuse("ALTER DATABASE SET of a state with other options")),
+        false => Ok(()),
+    }
+}
+
 /// What a SET clause asks for.
+#[derive(Default)]
 struct Wish {
     bits: u64,
     /// Another state than the one it is in.
@@ -156,12 +167,7 @@ impl Admin<'_> {
         termination: Option<Termination>,
     ) -> SqlResult<()> {
         let databases = &self.instance().databases;
-        let mut wish = Wish {
-            bits: 0,
-            state: None,
-            compatibility: None,
-            target_recovery: None,
-        };
+        let mut wish = Wish::default();
         let Some(db) = databases.find(name) else {
             options.iter().try_for_each(|o| wish.add(o))?;
             return match (wish.state, databases.find_unavailable(name)) {
@@ -187,10 +193,6 @@ impl Admin<'_> {
             (Some(DatabaseState::Online), false) | (Some(DatabaseState::Emergency), true) => None,
             (state, _) => state,
         };
-        if wish.state.is_some() && options.len() > 1 {
-            let what = "ALTER DATABASE SET of a state with other options";
-            return Err(refuse(what));
-        }
         if wish.state.is_none() {
             // Anything else waits until it has been recovered.
             db.check_not_in_emergency()?;

@@ -16,7 +16,7 @@ use duramen_storage::check::{Checked, Finding, Request, check_database};
 use duramen_txn::{LockDuration, LockMode, Resource};
 use duramen_types::{SqlType, Value};
 
-use super::{Arg, Call, Columns, Report, incorrect, not_supported};
+use super::{Arg, Call, Columns, Report, incorrect};
 use crate::activity::Check;
 use crate::databases::OpenDb;
 use crate::suspect_pages;
@@ -85,7 +85,7 @@ impl Kind {
 pub fn database(call: &Call<'_>) -> SqlResult<Report> {
     let db = call.database()?;
     let request = Request {
-        indexes: !no_index(call, Kind::Database)?,
+        indexes: !no_index(call)?,
         ..Request::default()
     };
     run(call, Kind::Database, &db, request)
@@ -94,7 +94,7 @@ pub fn database(call: &Call<'_>) -> SqlResult<Report> {
 /// CHECKALLOC[(database | id | 0 [, NOINDEX])]
 pub fn allocation(call: &Call<'_>) -> SqlResult<Report> {
     let db = call.database()?;
-    no_index(call, Kind::Allocation)?;
+    no_index(call)?;
     let request = Request {
         contents: false,
         catalog: false,
@@ -137,7 +137,7 @@ pub fn filegroup(call: &Call<'_>) -> SqlResult<Report> {
         return Err(SqlError::new(&messages::DBCC_FILEGROUP_INVALID, &[&name]));
     };
     let request = Request {
-        indexes: !no_index(call, Kind::Filegroup)?,
+        indexes: !no_index(call)?,
         catalog: false,
         filegroup: Some(group as i16),
         ..Request::default()
@@ -176,7 +176,7 @@ pub fn table(call: &Call<'_>) -> SqlResult<Report> {
         }
         index = Some(*n as i32);
     } else {
-        indexes = !no_index(call, Kind::Table)?;
+        indexes = !no_index(call)?;
     }
     let request = Request {
         objects: vec![table.id],
@@ -194,16 +194,12 @@ fn current(call: &Call<'_>) -> SqlResult<Arc<OpenDb>> {
     found.ok_or_else(|| super::no_database(name))
 }
 
-/// Whether the second argument is NOINDEX. Repairs are not here, and refused by their names.
-fn no_index(call: &Call<'_>, kind: Kind) -> SqlResult<bool> {
+/// Whether the second argument is NOINDEX. Repairs are refused by their names ([`super::check_text`]).
+fn no_index(call: &Call<'_>) -> SqlResult<bool> {
     match call.args.get(1) {
         None | Some(Arg::Null) => Ok(false),
         Some(Arg::Text(word)) => match word.to_ascii_uppercase().as_str() {
             "NOINDEX" => Ok(true),
-            repair @ ("REPAIR_ALLOW_DATA_LOSS" | "REPAIR_FAST" | "REPAIR_REBUILD") => {
-                let what = format!("DBCC {}(..., {repair})", kind.name());
-                Err(not_supported(&what))
-            }
             _ => Err(incorrect()),
         },
         Some(Arg::Number(_) | Arg::Binary(_)) => Err(incorrect()),

@@ -79,7 +79,9 @@ impl Ddl<'_> {
                 };
                 self.switch_rows(&table, &target, numbers)
             }
-            other => Err(refuse(action_name(other), stmt.table.line)),
+            other @ (AlterTableAction::Rebuild { .. } | AlterTableAction::Set { .. }) => {
+                Err(refuse(action_name(other), stmt.table.line))
+            }
         }
     }
 
@@ -229,7 +231,7 @@ impl Ddl<'_> {
                 on,
             } => {
                 let threads = self.build_threads(&table, options)?;
-                let options = self.key_options(options, c.line)?;
+                let options = super::indexes::key_options(options, c.line)?;
                 if *primary && table.indexes.iter().any(|i| i.primary_key) {
                     let error =
                         SqlError::new(&messages::PRIMARY_KEY_ALREADY_DEFINED, &[&table.name]);
@@ -670,7 +672,7 @@ fn has_constraint(table: &TableDef, name: &str) -> bool {
         || table.foreign_keys.iter().any(|f| fold(&f.name) == name)
 }
 
-fn action_name(action: &AlterTableAction) -> &'static str {
+pub(crate) fn action_name(action: &AlterTableAction) -> &'static str {
     match action {
         AlterTableAction::Rebuild { .. } => "ALTER TABLE REBUILD",
         AlterTableAction::Set { .. } => "ALTER TABLE SET",

@@ -33,9 +33,6 @@ impl Ddl<'_> {
         let Some(computed) = &c.computed else {
             return Err(refuse("a column without a type", c.line));
         };
-        if c.default.is_some() || c.identity.is_some() {
-            return Err(refuse("DEFAULT and IDENTITY of computed columns", c.line));
-        }
         let text = match normal::normal(&computed.expr) {
             Some(text) => text,
             None => self.source(computed.source, c.line)?,

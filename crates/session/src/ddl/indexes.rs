@@ -25,7 +25,7 @@ use super::{Ddl, refuse};
 use crate::stored::key_length::LongKey;
 
 /// What options say, and whether DROP_EXISTING is among them.
-pub(super) fn options_of(options: &[NamedOption], unique: bool) -> SqlResult<(IndexOptions, bool)> {
+pub(crate) fn options_of(options: &[NamedOption], unique: bool) -> SqlResult<(IndexOptions, bool)> {
     let mut out = IndexOptions::default();
     let mut existing = false;
     for o in options {
@@ -100,19 +100,31 @@ fn fill_factor(o: &NamedOption) -> SqlResult<u8> {
     }
 }
 
-impl Ddl<'_> {
-    /// The options of a key constraint.
-    pub(super) fn key_options(
-        &self,
-        options: &[NamedOption],
-        line: u32,
-    ) -> SqlResult<IndexOptions> {
-        match options_of(options, true)? {
-            (_, true) => Err(refuse("DROP_EXISTING of a constraint", line)),
-            (options, false) => Ok(options),
-        }
+/// The options of a REBUILD or SET.
+pub(crate) fn rebuild_options(stmt: &ast::AlterIndex) -> SqlResult<()> {
+    match options_of(&stmt.options, true)? {
+        (_, true) => Err(refuse("DROP_EXISTING in ALTER INDEX", stmt.table.line)),
+        _ => Ok(()),
     }
+}
 
+/// What REORGANIZE may say.
+pub(crate) fn reorganize_options(options: &[NamedOption]) -> SqlResult<()> {
+    match options.iter().find(|o| o.name != "LOB_COMPACTION") {
+        Some(o) => Err(refuse(&format!("the index option {}", o.name), o.line)),
+        None => Ok(()),
+    }
+}
+
+/// The options of a key constraint.
+pub(crate) fn key_options(options: &[NamedOption], line: u32) -> SqlResult<IndexOptions> {
+    match options_of(options, true)? {
+        (_, true) => Err(refuse("DROP_EXISTING of a constraint", line)),
+        (options, false) => Ok(options),
+    }
+}
+
+impl Ddl<'_> {
     /// How many threads may read and sort for an index of the table: what its rows cost to read, as the optimizer sees it,
     /// and to sort is held against `cost threshold for parallelism`.
     pub(super) fn build_threads(
@@ -219,7 +231,8 @@ impl Ddl<'_> {
                 "ALTER INDEX REBUILD PARTITION",
             ),
             AlterIndexAction::Reorganize => (&["LOB_COMPACTION"], "ALTER INDEX REORGANIZE"),
-            _ => return Err(refuse("PARTITION = n", line)),
+            // Refused by their text.
+            AlterIndexAction::Disable | AlterIndexAction::Set => (&[], "ALTER INDEX"),
         };
         let strange = |o: &&NamedOption| !known.contains(&o.name.as_str());
         if let Some(o) = stmt.options.iter().find(strange) {
@@ -265,14 +278,11 @@ impl Ddl<'_> {
         let Some(index) = table.index(name).cloned() else {
             return Ok(table);
         };
-        let (given, existing) = match stmt.action {
+        let (given, _) = match stmt.action {
             // Its options are its own.
             AlterIndexAction::Reorganize => Default::default(),
             _ => options_of(&stmt.options, index.unique)?,
         };
-        if existing {
-            return Err(refuse("DROP_EXISTING in ALTER INDEX", line));
-        }
         let said = |option: &str| stmt.options.iter().any(|o| o.name == option);
         let mut options = index.options.clone();
         if said("FILLFACTOR") {
@@ -296,14 +306,6 @@ impl Ddl<'_> {
             }
             // The pages are made anew: what compaction leads to.
             AlterIndexAction::Reorganize => {
-                let known = ["LOB_COMPACTION"];
-                if let Some(o) = stmt
-                    .options
-                    .iter()
-                    .find(|o| !known.contains(&o.name.as_str()))
-                {
-                    return Err(refuse(&format!("the index option {}", o.name), o.line));
-                }
                 if index.options.disabled {
                     let args: [&dyn std::fmt::Display; 2] = [&index.name, &table.name];
                     return Err(SqlError::new(&messages::INDEX_IS_DISABLED, &args));

@@ -41,6 +41,47 @@ fn extent(o: &NamedOption, what: &str) -> SqlResult<Option<Extent>> {
     Ok(Some(extent))
 }
 
+/// What CREATE STATISTICS says: how much is read, and whether it is never read again by itself.
+pub(crate) fn creation_options(options: &[NamedOption]) -> SqlResult<(Extent, bool)> {
+    const WHAT: &str = "CREATE STATISTICS";
+    let (mut amount, mut no_recompute) = (Extent::Usual, false);
+    for o in options {
+        match extent(o, WHAT)? {
+            Some(Extent::Usual) => {}
+            Some(other) => amount = other,
+            None if o.name == "NORECOMPUTE" && o.value.is_none() => no_recompute = true,
+            None => return Err(not_an_option(o, WHAT)),
+        }
+    }
+    Ok((amount, no_recompute))
+}
+
+/// What UPDATE STATISTICS looks at anew.
+pub(crate) struct Anew {
+    amount: Extent,
+    of_indexes: bool,
+    of_columns: bool,
+}
+
+pub(crate) fn update_options(options: &[NamedOption]) -> SqlResult<Anew> {
+    const WHAT: &str = "UPDATE STATISTICS";
+    let mut anew = Anew {
+        amount: Extent::Usual,
+        of_indexes: true,
+        of_columns: true,
+    };
+    for o in options {
+        match (extent(o, WHAT)?, o.name.as_str(), &o.value) {
+            (Some(Extent::Usual), ..) | (None, "ALL", None) => {}
+            (Some(other), ..) => anew.amount = other,
+            (None, "COLUMNS", None) => anew.of_indexes = false,
+            (None, "INDEX", None) => anew.of_columns = false,
+            _ => return Err(not_an_option(o, WHAT)),
+        }
+    }
+    Ok(anew)
+}
+
 fn not_an_option(o: &NamedOption, what: &str) -> SqlError {
     refuse(&format!("{what} WITH {}", o.name), o.line)
 }
@@ -62,22 +103,10 @@ impl Ddl<'_> {
         name: &ast::ObjectName,
         stmt: &ast::CreateStatistics,
     ) -> SqlResult<()> {
-        const WHAT: &str = "CREATE STATISTICS";
         let line = name.line;
         let at_line = |e: SqlError| e.at_line(line as i32);
         let table = self.locked(LockMode::SchM, || self.measured(name))?;
-        if stmt.filter.is_some() {
-            return Err(refuse("CREATE STATISTICS with a WHERE clause", line));
-        }
-        let (mut amount, mut no_recompute) = (Extent::Usual, false);
-        for o in &stmt.options {
-            match extent(o, WHAT)? {
-                Some(Extent::Usual) => {}
-                Some(other) => amount = other,
-                None if o.name == "NORECOMPUTE" && o.value.is_none() => no_recompute = true,
-                None => return Err(not_an_option(o, WHAT)),
-            }
-        }
+        let (amount, no_recompute) = creation_options(&stmt.options)?;
         if stmt.columns.len() > MOST_COLUMNS {
             return Err(refuse("statistics of more than 64 columns", line));
         }
@@ -125,18 +154,8 @@ impl Ddl<'_> {
         names: &[String],
         options: &[NamedOption],
     ) -> SqlResult<()> {
-        const WHAT: &str = "UPDATE STATISTICS";
         let table = self.locked(LockMode::SchS, || self.measured(name))?;
-        let (mut amount, mut of_indexes, mut of_columns) = (Extent::Usual, true, true);
-        for o in options {
-            match (extent(o, WHAT)?, o.name.as_str(), &o.value) {
-                (Some(Extent::Usual), ..) | (None, "ALL", None) => {}
-                (Some(other), ..) => amount = other,
-                (None, "COLUMNS", None) => of_indexes = false,
-                (None, "INDEX", None) => of_columns = false,
-                _ => return Err(not_an_option(o, WHAT)),
-            }
-        }
+        let anew = update_options(options)?;
         let leads = |i: &IndexDef| i.keys.first().map(|k| k.column);
         let mut columns: Vec<usize> = Vec::new();
         for wanted in names {
@@ -150,10 +169,10 @@ impl Ddl<'_> {
             })?);
         }
         if names.is_empty() {
-            if of_indexes {
+            if anew.of_indexes {
                 columns.extend(table.indexes.iter().filter_map(leads));
             }
-            if of_columns {
+            if anew.of_columns {
                 columns.extend(table.statistics.iter().filter_map(|s| table.leading(s)));
                 let known = |c: &usize| self.db.statistics.known(&table, *c).is_some();
                 columns.extend((0..table.columns.len()).filter(known));
@@ -161,7 +180,9 @@ impl Ddl<'_> {
         }
         columns.sort_unstable();
         columns.dedup();
-        self.db.statistics.make(self.db, &table, &columns, amount)
+        self.db
+            .statistics
+            .make(self.db, &table, &columns, anew.amount)
     }
 
     /// DROP STATISTICS of one name: `[schema.]table.statistics`.

@@ -28,6 +28,11 @@ enum Change {
     ClearPlans(Option<u64>),
 }
 
+/// 40517 for a setting, or a value of one, that no database here has.
+pub(crate) fn scoped_refused(stmt: &ScopedConfiguration) -> SqlResult<()> {
+    Change::of(stmt).map(|_| ())
+}
+
 impl Change {
     fn of(stmt: &ScopedConfiguration) -> SqlResult<Change> {
         let name = stmt.option.name.to_ascii_uppercase();
