@@ -485,12 +485,19 @@ fn check_columns(new: &NewTable) -> SqlResult<()> {
     if new.columns.iter().filter(|c| c.identity.is_some()).count() > 1 {
         return Err(SqlError::new(&messages::SECOND_IDENTITY, &[&new.name]));
     }
-    if new.columns.len() > 1024 {
-        let column = new.columns.get(1024).map_or("", |c| c.name.as_str());
-        let args: [&dyn std::fmt::Display; 3] = [&column, &new.name, &1024];
-        return Err(SqlError::new(&messages::TOO_MANY_COLUMNS, &args));
+    match new.columns.get(MOST_COLUMNS) {
+        Some(c) => Err(too_many_columns(&c.name, &new.name)),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// As many columns as a table may have.
+pub const MOST_COLUMNS: usize = 1024;
+
+/// 1702 for the first that is one too many.
+pub fn too_many_columns(column: &str, table: &str) -> SqlError {
+    let args: [&dyn std::fmt::Display; 3] = [&column, &table, &MOST_COLUMNS];
+    SqlError::new(&messages::TOO_MANY_COLUMNS, &args)
 }
 
 /// 1701: even without variable columns the row is too long.

@@ -41,7 +41,10 @@ mod snapshot;
 pub mod system_tables;
 
 pub use catalog::{CatalogDb, date_time, now};
-pub use ddl::{NewCheck, NewColumn, NewForeignKey, NewIndex, NewTable, key_text};
+pub use ddl::{
+    MOST_COLUMNS, NewCheck, NewColumn, NewForeignKey, NewIndex, NewTable, key_text,
+    too_many_columns,
+};
 pub use def::*;
 pub use drafts::version_of_draft;
 pub use partitions::{PartitionFunctionDef, PartitionSchemeDef, Partitioned, Place};

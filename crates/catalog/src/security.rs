@@ -96,9 +96,12 @@ pub struct PrivilegeDef {
     pub grantor: i32,
     /// `SL`, `IN`, `EX`, ... without blanks.
     pub kind: String,
-    /// `G` granted, `W` granted with the grant option, `D` denied.
+    /// `G` granted, `W` granted with the grant option, `D` denied, [`REVOKED`].
     pub state: u8,
 }
+
+/// The state of CONNECT and CONNECT SQL, which everybody who is there has without a row, where they have been revoked.
+pub const REVOKED: u8 = b'R';
 
 /// The picture of it all; `logins` and `server_members` only in master.
 #[derive(Clone, Debug, Default)]
@@ -135,6 +138,32 @@ impl Security {
     pub fn user_of(&self, sid: &[u8]) -> Option<&UserDef> {
         let mut users = self.users.values();
         users.find(|u| !u.role && u.sid.as_deref() == Some(sid))
+    }
+
+    /// Whether a principal holds CONNECT (class 0, `CO`) or CONNECT SQL (class 100, `COSQ`), which it has by being there
+    /// unless `by_default` is false: what is denied to it or a role of its counts most, then what is granted to one of them.
+    pub fn connects(
+        &self,
+        (class, kind): (u8, &str),
+        principal: i32,
+        roles: impl FnOnce(&Security) -> BTreeSet<i32>,
+        by_default: bool,
+    ) -> bool {
+        let from = self.privileges.partition_point(|p| p.class < class);
+        let of_class = self.privileges[from..].iter();
+        let all = of_class.take_while(|p| p.class == class);
+        let all: Vec<_> = all.filter(|p| p.kind == kind).collect();
+        if all.is_empty() {
+            return by_default;
+        }
+        let roles = roles(self);
+        let states = |of: &dyn Fn(&PrivilegeDef) -> bool, state: u8| {
+            all.iter().any(|p| of(p) && p.state == state)
+        };
+        let any = |p: &PrivilegeDef| roles.contains(&p.grantee);
+        let own = |p: &PrivilegeDef| p.grantee == principal;
+        let granted = states(&any, b'G') || states(&any, b'W');
+        !states(&any, b'D') && (granted || by_default && !states(&own, REVOKED))
     }
 
     /// Puts a permission in its place, or takes it away.

@@ -418,7 +418,7 @@ impl Call<'_> {
         found.ok_or_else(|| match self.args.first() {
             Some(Arg::Text(name)) => databases
                 .find_unavailable(name)
-                .map_or(error, |u| u.error.clone()),
+                .map_or(error, |u| u.refusal()),
             _ => error,
         })
     }

@@ -3,6 +3,7 @@
 pub(crate) mod alter;
 mod computed;
 mod constraints;
+mod identity;
 pub(crate) mod indexes;
 mod normal;
 mod partitions;
@@ -20,13 +21,14 @@ use std::sync::Arc;
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::doubt::{self, Doubt};
 use duramen_catalog::{
-    ConstraintState, Identity, NewColumn, NewIndex, NewTable, ObjectKind, Place, TableDef, fold,
+    ConstraintState, NewColumn, NewIndex, NewTable, ObjectKind, Place, TableDef, fold,
 };
 use duramen_storage::KeyColumn;
 use duramen_tsql::ast;
 use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction};
-use duramen_types::{CollationId, SqlType, TypeId, Value};
+use duramen_types::{CollationId, SqlType, TypeId};
 
+pub(crate) use self::identity::may_count;
 use crate::databases::OpenDb;
 use crate::host::HostView;
 use crate::run::REBINDS;
@@ -47,11 +49,6 @@ pub struct Ddl<'a> {
     pub host: Option<&'a HostView<'a>>,
     /// What is told before the statement's own result: messages, and errors before the last one.
     pub notes: RefCell<Vec<SqlError>>,
-}
-
-/// Whether an identity column may have the type.
-pub(crate) fn may_count(ty: &SqlType) -> bool {
-    Value::whole(0, ty).is_some() && ty.scale == 0
 }
 
 impl<'a> Ddl<'a> {
@@ -188,8 +185,10 @@ impl<'a> Ddl<'a> {
             }
         }
         self.row_constraints(stmt, &mut new)?;
+        self.one_is_clustered(&new)?;
         let table = self.db.catalog.create_table(self.tx, &new);
         let table = table.map_err(|e| self.name_taken(e))?;
+        self.new_keys_fit(&table, &new, line)?;
         self.lock(&table, LockMode::SchM)
     }
 
@@ -324,24 +323,7 @@ impl<'a> Ddl<'a> {
         if alias.is_none() || c.collation.is_some() {
             self.collate(&mut resolved, c.collation.as_deref(), c.line)?;
         }
-        let identity = match &c.identity {
-            None => None,
-            Some(spec) => {
-                let number = |s: &str| {
-                    s.parse::<i64>()
-                        .map_err(|_| refuse("IDENTITY beyond bigint", c.line))
-                };
-                if !may_count(&resolved) {
-                    return Err(
-                        SqlError::new(&messages::IDENTITY_COLUMN_TYPE, &[&c.name]).at_line(line)
-                    );
-                }
-                Some(Identity {
-                    seed: number(&spec.seed)?,
-                    increment: number(&spec.increment)?,
-                })
-            }
-        };
+        let identity = identity::of(c, &resolved, &table.name)?;
         let default = match &c.default {
             None => None,
             Some(d) => Some((d.name.clone(), self.default_text(d, c.line)?)),
@@ -468,9 +450,19 @@ impl<'a> Ddl<'a> {
 
     fn index(&self, stmt: &ast::CreateIndex, columns: &[String]) -> SqlResult<NewIndex> {
         let (options, _) = indexes::options_of(&stmt.options, stmt.unique)?;
+        let keys = keys(
+            &stmt.columns,
+            columns,
+            (&stmt.name, stmt.table.as_ref().map_or("", |t| t.name())),
+            stmt.line,
+        )?;
         let mut includes = Vec::new();
         for name in &stmt.include {
-            includes.push(position(name, columns, stmt.line)?);
+            let at = position(name, columns, stmt.line)?;
+            if includes.contains(&at) || keys.iter().any(|k| k.column == at) {
+                return Err(duplicate(name, stmt.line));
+            }
+            includes.push(at);
         }
         Ok(NewIndex {
             name: Some(stmt.name.clone()),
@@ -478,12 +470,7 @@ impl<'a> Ddl<'a> {
             clustered: stmt.clustered == Some(true),
             primary_key: false,
             unique_constraint: false,
-            keys: keys(
-                &stmt.columns,
-                columns,
-                (&stmt.name, stmt.table.as_ref().map_or("", |t| t.name())),
-                stmt.line,
-            )?,
+            keys,
             includes,
             options,
             place: self.place(stmt.on.as_ref(), columns, stmt.line)?,
@@ -757,6 +744,12 @@ fn position(name: &str, columns: &[String], line: u32) -> SqlResult<usize> {
 const KEYS_MAX: usize = 32;
 
 /// The key of an index, which has this name on a table of that one.
+/// 1909
+fn duplicate(column: &str, line: u32) -> SqlError {
+    let args: [&dyn std::fmt::Display; 2] = [&"index", &column];
+    SqlError::new(&messages::DUPLICATE_KEY_COLUMN, &args).at_line(line as i32)
+}
+
 fn keys(
     columns: &[ast::IndexColumn],
     names: &[String],
@@ -778,9 +771,7 @@ fn keys(
     for c in columns {
         let column = position(&c.name, names, line)?;
         if out.iter().any(|k| k.column == column) {
-            return Err(
-                SqlError::new(&messages::DUPLICATE_KEY_COLUMN, &[&c.name]).at_line(line as i32)
-            );
+            return Err(duplicate(&c.name, line));
         }
         out.push(KeyColumn {
             column,

@@ -373,6 +373,12 @@ impl Instance {
             return Err((error, (1, String::new())));
         }
         let who = Arc::new(Who::of(known, &snapshot.security, version));
+        if !who.connects(&snapshot.security) {
+            let args: [&dyn std::fmt::Display; 3] = [&request.user, &"", &""];
+            let why = "Login-based server access validation failed with an infrastructure error. Login lacks Connect SQL permission.";
+            let error = SqlError::new(&messages::LOGIN_FAILED, &args);
+            return Err((error, (149, why.to_owned())));
+        }
         let (wanted, own) = match request.database.as_str() {
             "" => (known.database.as_str(), true),
             wanted => (wanted, false),

@@ -188,8 +188,14 @@ fn lookup(s: &Session, name: &str) -> SqlResult<Option<(i32, String)>> {
     let part = |i: usize| parts.get(i).map(String::as_str);
     let schema = part(1).filter(|s| !s.is_empty());
     let object = part(0).unwrap_or_default();
-    // A local temporary table has another name in tempdb.
-    let object = s.temporary_name(object).unwrap_or(object);
+    // A local temporary table has another name in tempdb; another session's is for administrators.
+    let object = match s.temporary_name(object) {
+        Some(own) => own,
+        None if object.starts_with('#') && !object.starts_with("##") && !s.who.sysadmin => {
+            return Ok(None);
+        }
+        None => object,
+    };
     if schema.is_none_or(|s| s.eq_ignore_ascii_case("sys")) {
         let base = system_tables().find(|t| t.name.eq_ignore_ascii_case(object));
         if let Some(t) = base {

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
-use duramen_catalog::security::{DBCREATOR, SYSADMIN};
+use duramen_catalog::security::{DBCREATOR, REVOKED, SYSADMIN};
 use duramen_catalog::{LoginDef, Security};
 
 pub(crate) use self::needs::{Need, Needs, Of};
@@ -91,6 +91,7 @@ fn held_of_server(login: i32, security: &Security) -> Vec<Right> {
         };
         match p.state {
             b'D' => denied.push(right),
+            REVOKED => {}
             _ => given.push(right),
         }
     }
@@ -134,11 +135,23 @@ impl Who {
             return Ok(Some(DBO));
         }
         let snapshot = db.catalog.snapshot()?;
-        let own = snapshot.security.user_of(&self.sid).map(|u| u.id);
+        let security = &snapshot.security;
+        let own = security.user_of(&self.sid).map(|u| u.id);
         // Guests are let into the databases of the system that everybody needs.
-        let open = matches!(db.db.id, DbId::MASTER | DbId::TEMPDB | DbId::MSDB)
-            || self.server_may(Right::ControlServer);
-        Ok(own.or(open.then_some(GUEST)))
+        let open = matches!(db.db.id, DbId::MASTER | DbId::TEMPDB | DbId::MSDB);
+        let user = own.unwrap_or(GUEST);
+        let by_default = own.is_some() || open;
+        let roles = |s: &Security| s.roles_of(user);
+        let connects = user == DBO
+            || security.connects((0, "CO"), user, roles, by_default)
+            || own.is_none() && self.server_may(Right::ControlServer);
+        Ok(connects.then_some(user))
+    }
+
+    /// Whether the login may come to the server: CONNECT SQL.
+    pub fn connects(&self, security: &Security) -> bool {
+        let roles = |s: &Security| s.server_roles_of(self.login);
+        self.sysadmin || security.connects((100, "COSQ"), self.login, roles, true)
     }
 
     /// 916

@@ -4,6 +4,7 @@
 //! [`duramen_query::memory`].
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::{MOST_COLUMNS, too_many_columns};
 use duramen_query::bind::resolve_type;
 use duramen_query::host::{Nowhere, TableColumn};
 use duramen_query::memory::{KeyKind, MemoryKey, MemoryTable, MemoryTableDef};
@@ -55,6 +56,9 @@ fn column(text: &str, c: &ast::ColumnDef, def: &mut MemoryTableDef) -> SqlResult
     if position(&c.name, def).is_some() {
         let args: [&dyn std::fmt::Display; 2] = [&c.name, &def.name];
         return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args).at_line(line));
+    }
+    if def.columns.len() >= MOST_COLUMNS {
+        return Err(too_many_columns(&c.name, &def.name).at_line(line));
     }
     let Some(ty) = &c.ty else {
         // Its type is found when all the others are known.

@@ -63,6 +63,8 @@ messages! {
     IDENTITY_COLUMN_TYPE = 2749, 16, "Identity column '%.*ls' must be of data type int, bigint, smallint, tinyint, or decimal or numeric with a scale of 0, unencrypted, and constrained to be nonnullable.";
     PRECISION_TOO_LARGE = 2750, 16, "Column or parameter #%d: Specified column precision %d is greater than the maximum precision of %d.";
     SCALE_TOO_LARGE = 2751, 16, "Column or parameter #%d: Specified column scale %d is greater than the specified precision of %d.";
+    IDENTITY_SEED_INVALID = 2752, 16, "Identity column '%.*ls' contains invalid SEED.";
+    IDENTITY_INCREMENT_INVALID = 2753, 16, "Identity column '%.*ls' contains invalid INCREMENT.";
     RAISERROR_SEVERITY = 2754, 16, "Error severity levels greater than %d can only be specified by members of the sysadmin role, using the WITH LOG option.";
     CREATE_SCHEMA_FAILED = 2759, 16, "CREATE SCHEMA failed due to previous errors.";
     SCHEMA_NOT_FOUND = 2760, 16, "The specified schema name \"%.*ls\" either does not exist or you do not have permission to use it.";
@@ -157,6 +159,7 @@ messages! {
     ERROR_IN_TRIGGER = 3616, 16, "An error was raised during trigger execution. The batch has been aborted and the user transaction, if any, has been rolled back.";
     STATEMENT_TERMINATED = 3621, 10, "The statement has been terminated.";
     INVALID_FLOATING_POINT = 3623, 16, "An invalid floating point operation occurred.";
+    ASSERTION_FAILED = 3624, 20, "A system assertion check has failed. Check the SQL Server error log for details. Typically, an assertion failure is caused by a software bug or data corruption. To check for database corruption, consider running DBCC CHECKDB. If you agreed to send dumps to Microsoft during setup, a mini dump will be sent to Microsoft. An update might be available from Microsoft in the latest Service Pack or in a Hotfix from Technical Support.";
     CANNOT_DROP = 3701, 11, "Cannot %S_MSG the %S_MSG '%.*ls', because it does not exist or you do not have permission.";
     DATABASE_IN_USE = 3702, 16, "Cannot drop database \"%.*ls\" because it is currently in use.";
     CANNOT_DETACH_IN_USE = 3703, 16, "Cannot detach the %S_MSG '%.*ls' because it is currently in use.";
@@ -191,6 +194,7 @@ messages! {
     SNAPSHOT_VERSION_MISSING = 3958, 16, "Transaction aborted when accessing versioned row in table '%.*ls' in database '%.*ls'. Requested versioned row was not found. Your tempdb is probably out of space. Please refer to BOL on how to configure tempdb for versioning.";
     SNAPSHOT_UPDATE_CONFLICT = 3960, 16, "Snapshot isolation transaction aborted due to update conflict. You cannot use snapshot isolation to access table '%.*ls' directly or indirectly in database '%.*ls' to update, delete, or insert the row that has been modified or deleted by another transaction. Retry the transaction or change the isolation level for the update/delete statement.";
     SNAPSHOT_DDL_CONFLICT = 3961, 16, "Snapshot isolation transaction failed in database '%.*ls' because the object accessed by the statement has been modified by a DDL statement in another concurrent transaction since the start of this transaction.  It is disallowed because the metadata is not versioned. A concurrent update to metadata can lead to inconsistency if mixed with snapshot isolation.";
+    VERSION_STORE_VICTIM = 3967, 17, "Insufficient space in tempdb to hold row versions. Need to shrink the version store to free up some space in tempdb. Transaction (id=%I64d xsn=%I64d spid=%d elapsed_time=%d) has been marked as victim and it will be rolled back if it accesses the version store. If the problem persists, the likely cause is improperly sized tempdb or long running transactions. Please refer to BOL on how to configure tempdb for versioning.";
     UNCOMMITTABLE_AT_BATCH_END = 3998, 16, "Uncommittable transaction is detected at the end of the batch. The transaction is rolled back.";
     INPUT_STREAM_ERROR = 4014, 20, "A fatal error occurred while reading the input stream from the network. The session will be terminated (input error: %d, output error: %d).";
     MEDIUM_NOT_EXPIRED = 4030, 10, "The medium on device '%ls' expires on %hs and cannot be overwritten.";
@@ -236,6 +240,7 @@ messages! {
     VIEW_BINDING_ERRORS = 4413, 16, "Could not use view or function '%.*ls' because of binding errors.";
     VIEW_HAS_UNION = 4426, 16, "View '%.*ls' is not updatable because the definition contains a UNION operator.";
     VIEW_MORE_NAMES = 4502, 16, "View or function '%.*ls' has more column names specified than columns defined.";
+    VIEW_TOO_MANY_COLUMNS = 4505, 16, "CREATE VIEW failed because column '%.*ls' in view '%.*ls' exceeds the maximum of %d columns.";
     VIEW_DUPLICATE_COLUMN = 4506, 16, "Column names in each view or function must be unique. Column name '%.*ls' in view or function '%.*ls' is specified more than once.";
     VIEW_NO_COLUMN_NAME = 4511, 16, "Create View or Function failed because no column name was specified for column %d.";
     CANNOT_SCHEMA_BIND = 4512, 16, "Cannot schema bind %S_MSG '%.*ls' because name '%.*ls' is invalid for schema binding. Names must be in two-part format and an object cannot reference itself.";
@@ -422,6 +427,7 @@ messages! {
     IDENTITY_INSERT_ALREADY_ON = 8107, 16, "IDENTITY_INSERT is already ON for table '%.*ls.%.*ls.%.*ls'. Cannot perform SET operation for table '%.*ls'.";
     SECOND_PRIMARY_KEY = 8110, 16, "Cannot add multiple PRIMARY KEY constraints to table '%.*ls'.";
     PRIMARY_KEY_NULLABLE = 8111, 16, "Cannot define PRIMARY KEY constraint on nullable column in table '%.*ls'.";
+    SECOND_CLUSTERED_CONSTRAINT = 8112, 16, "Cannot add more than one clustered index for constraints on table '%.*ls'.";
     ERROR_CONVERTING = 8114, 16, "Error converting data type %ls to %ls.";
     ARITHMETIC_OVERFLOW = 8115, 16, "Arithmetic overflow error converting %ls to data type %ls.";
     ARGUMENT_TYPE_INVALID = 8116, 16, "Argument data type %ls is invalid for argument %d of %ls function.";
@@ -436,11 +442,13 @@ messages! {
     CASE_ALL_NULL = 8133, 16, "At least one of the result expressions in a CASE specification must be an expression other than the NULL constant.";
     DIVIDE_BY_ZERO = 8134, 16, "Divide by zero error encountered.";
     FOREIGN_KEY_COLUMN_COUNT = 8139, 16, "Number of referencing columns in foreign key differs from number of referenced columns, table '%.*ls'.";
+    COLUMN_CHECK_OF_ANOTHER = 8141, 16, "Column %ls constraint for column '%.*ls', table '%.*ls' references another column.";
     PARAMETER_SUPPLIED_TWICE = 8143, 16, "Parameter '%.*ls' was supplied multiple times.";
     TOO_MANY_ARGUMENTS = 8144, 16, "Procedure or function %.*ls has too many arguments specified.";
     NOT_A_PARAMETER = 8145, 16, "%.*ls is not a parameter for procedure %.*ls.";
     PROCEDURE_HAS_NO_PARAMETERS = 8146, 16, "Procedure %.*ls has no parameters and arguments were supplied.";
     IDENTITY_NULLABLE = 8147, 16, "Could not create IDENTITY attribute on nullable column '%.*ls', table '%.*ls'.";
+    SECOND_COLUMN_CONSTRAINT = 8148, 16, "More than one column %ls constraint specified for column '%.*ls', table '%.*ls'.";
     STRING_TRUNCATED = 8152, 16, "String or binary data would be truncated.";
     NULL_ELIMINATED = 8153, 10, "Warning: Null value is eliminated by an aggregate or other SET operation.";
     TABLE_AMBIGUOUS = 8154, 16, "The table '%.*ls' is ambiguous.";

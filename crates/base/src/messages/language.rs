@@ -52,6 +52,7 @@ messages! {
     FLOAT_LITERAL_OUT_OF_RANGE = 168, 15, "The floating point value '%.*ls' is out of the range of computer representation (%d bytes).";
     ORDER_BY_DUPLICATE = 169, 15, "A column has been specified more than once in the order by list. Columns in the order by list must be unique.";
     FUNCTION_ARGUMENT_COUNT = 174, 15, "The %.*ls function requires %d argument(s).";
+    IDENTITY_WITHOUT_INTO = 177, 15, "The IDENTITY function can only be used when the SELECT statement has an INTO clause.";
     RETURN_VALUE_NOT_ALLOWED = 178, 15, "A RETURN statement with a return value cannot be used in this context.";
     OUTPUT_WITH_CONSTANT = 179, 15, "Cannot use the OUTPUT option when passing a constant to a stored procedure.";
     TOO_MANY_PARAMETERS = 180, 15, "There are too many parameters in this %ls statement. The maximum number is %d.";
@@ -249,6 +250,8 @@ messages! {
     CONSTRAINT_NOT_CREATED = 1750, 16, "Could not create constraint or index. See previous errors.";
     DEFAULT_COLUMN_INVALID = 1752, 16, "Column '%.*ls' in table '%.*ls' is invalid for creating a default constraint.";
     FOREIGN_KEY_LENGTH = 1753, 16, "Column '%.*ls.%.*ls' is not the same length or scale as referencing column '%.*ls.%.*ls' in foreign key '%.*ls'. Columns participating in a foreign key relationship must be defined with the same length and scale.";
+    DEFAULT_ON_IDENTITY = 1754, 16, "Defaults cannot be created on columns with an IDENTITY attribute. Table '%.*ls', column '%.*ls'.";
+    DEFAULT_ON_TIMESTAMP = 1755, 16, "Defaults cannot be created on columns of data type timestamp. Table '%.*ls', column '%.*ls'.";
     FOREIGN_KEY_ON_TEMP_SKIPPED = 1756, 10, "Skipping FOREIGN KEY constraint '%.*ls' definition for temporary table. FOREIGN KEY constraints are not enforced on local or global temporary tables.";
     FOREIGN_KEY_COLLATION = 1757, 16, "Column '%.*ls.%.*ls' is not of same collation as referencing column '%.*ls.%.*ls' in foreign key '%.*ls'.";
     COMPUTED_IN_COMPUTED = 1759, 16, "Computed column '%.*ls' in table '%.*ls' is not allowed to be used in another computed-column definition.";
@@ -287,6 +290,7 @@ messages! {
     STATISTICS_ALREADY_EXIST = 1927, 16, "There are already statistics on table '%.*ls' named '%.*ls'.";
     SET_OPTIONS_INCORRECT = 1934, 16, "%ls failed because the following SET options have incorrect settings: '%.*ls'. Verify that SET options are correct for use with %S_MSG.";
     VIEW_NOT_SCHEMA_BOUND = 1939, 16, "Cannot create %S_MSG on view '%.*ls' because the view is not schema bound.";
+    INDEX_KEY_TOO_LONG_ALWAYS = 1944, 16, "Index '%.*ls' was not created. This index has a key length of at least %d bytes. The maximum permissible key length is %d bytes.";
     INDEX_KEY_LENGTH_WARNING = 1945, 10, "Warning! The maximum key length for a %S_MSG index is %d bytes. The index '%.*ls' has maximum length of %d bytes. For some combination of large values, the insert/update operation will fail.";
     INDEX_KEY_TOO_LONG = 1946, 16, "Operation failed. The index entry of length %d bytes for the index '%.*ls' exceeds the maximum length of %d bytes for %S_MSG indexes.";
     INDEX_IS_DISABLED = 1973, 16, "Cannot perform the specified operation on disabled index '%.*ls' on table '%.*ls'.";

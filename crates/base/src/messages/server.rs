@@ -110,6 +110,7 @@ messages! {
     CANNOT_ACT_ON_PRINCIPAL = 15151, 16, "Cannot %S_MSG the %S_MSG '%.*ls', because it does not exist or you do not have permission.";
     PASSWORD_TOO_LONG = 15156, 16, "The password that you specified is too long. The password should have no more than %d characters.";
     LOGIN_OWNS_DATABASES = 15174, 16, "Login '%s' owns one or more database(s). Change the owner of the database(s) before dropping the login.";
+    GUEST_MUST_CONNECT = 15182, 16, "Cannot disable access to the guest user in master or tempdb.";
     NO_TEXT_FOR_OBJECT = 15197, 16, "There is no text for object '%s'.";
     PROPERTY_DOES_NOT_EXIST = 15217, 16, "Property cannot be updated or deleted. Property '%.*ls' does not exist for '%.*ls'.";
     ITEM_NOT_FOUND = 15225, 11, "No item by the name of '%s' could be found in the current database '%s', given that @itemtype was input as '%s'.";

@@ -11,7 +11,7 @@ use duramen_txn::Transaction;
 use duramen_types::{SqlType, Value};
 
 use super::fill::Rows;
-use super::{NewCheck, NewColumn, NewForeignKey};
+use super::{MOST_COLUMNS, NewCheck, NewColumn, NewForeignKey, too_many_columns};
 use crate::bootstrap::{self, COLUMN_IDENTITY};
 use crate::catalog::CatalogDb;
 use crate::def::*;
@@ -31,6 +31,9 @@ impl CatalogDb {
         if table.column(&new.name).is_some() {
             let args: [&dyn std::fmt::Display; 2] = [&new.name, &table.name];
             return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args));
+        }
+        if table.columns.len() >= MOST_COLUMNS {
+            return Err(too_many_columns(&new.name, &table.name));
         }
         let base = self.base(tx);
         let column_id = table.columns.iter().map(|c| c.id).max().unwrap_or(0) + 1;

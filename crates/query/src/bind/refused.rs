@@ -61,6 +61,13 @@ fn refused_expr(e: &ast::Expr) -> SqlResult<()> {
 
 fn refused_source(source: &TableSource) -> SqlResult<()> {
     match source {
+        TableSource::Function { name, line, .. } if name.parts.len() == 1 => {
+            let name = name.name().to_ascii_uppercase();
+            match functions::REFUSED_TABLES.contains(&name.as_str()) {
+                true => Err(unsupported(&name, *line)),
+                false => Ok(()),
+            }
+        }
         TableSource::Pivot(p) => Err(unsupported("PIVOT", p.line)),
         TableSource::Table(t) if t.sample.is_some() => Err(unsupported("TABLESAMPLE", t.line)),
         TableSource::Table(t) => refused_hints(&t.hints, t.line),

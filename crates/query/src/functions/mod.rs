@@ -141,6 +141,9 @@ fn all() -> impl Iterator<Item = &'static ScalarFunction> {
     tables.into_iter().flatten()
 }
 
+/// The same of those that give rows, besides those that are words of the language.
+pub(crate) const REFUSED_TABLES: &[&str] = &["OPENJSON"];
+
 /// Functions of SQL Server that are refused by name (40517) instead of being unknown (195).
 pub(crate) const REFUSED: &[&str] = &[
     "asymkey_id",

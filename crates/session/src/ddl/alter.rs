@@ -259,6 +259,8 @@ impl Ddl<'_> {
                     options,
                     place: self.place(on.as_ref(), &names, c.line)?,
                 };
+                self.keys_fit(&table, &new)
+                    .map_err(|e| self.not_created(e.at_line(line)))?;
                 let made = self.db.catalog.create_index(self.tx, &table, &new, threads);
                 made.map_err(
                     |e| match e.number == messages::PARTITION_COLUMN_NOT_IN_KEY.number {
@@ -275,6 +277,15 @@ impl Ddl<'_> {
                     let error = SqlError::new(&messages::DEFAULT_COLUMN_INVALID, &args);
                     return Err(error.at_line(line));
                 };
+                let message = match &table.columns[at] {
+                    c if c.identity.is_some() => Some(&messages::DEFAULT_ON_IDENTITY),
+                    c if c.ty.id == TypeId::RowVersion => Some(&messages::DEFAULT_ON_TIMESTAMP),
+                    _ => None,
+                };
+                if let Some(message) = message {
+                    let args: [&dyn std::fmt::Display; 2] = [&table.name, column];
+                    return Err(SqlError::new(message, &args).at_line(line));
+                }
                 let text = self.default_text(spec, c.line)?;
                 let name = spec.name.as_deref().or(c.name.as_deref());
                 self.db

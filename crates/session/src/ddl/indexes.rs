@@ -16,10 +16,13 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::{IndexDef, IndexOptions, ModuleDef, NewIndex, ObjectKind, TableDef, fold};
+use duramen_catalog::{
+    IndexDef, IndexOptions, ModuleDef, NewIndex, NewTable, ObjectKind, TableDef, fold,
+};
 use duramen_query::host::Host;
 use duramen_storage::{LockHint, ScanSpec};
 use duramen_tsql::ast::{self, AlterIndexAction, NamedOption, OptionValue};
+use duramen_types::{SqlType, TypeId};
 
 use super::{Ddl, refuse};
 use crate::stored::key_length::LongKey;
@@ -124,6 +127,16 @@ pub(crate) fn key_options(options: &[NamedOption], line: u32) -> SqlResult<Index
     }
 }
 
+/// Large values and xml are no keys.
+fn may_be_key(ty: &SqlType) -> bool {
+    let large = ty.is_variable() && ty.is_max();
+    !large
+        && !matches!(
+            ty.id,
+            TypeId::Text | TypeId::NText | TypeId::Image | TypeId::Xml
+        )
+}
+
 impl Ddl<'_> {
     /// How many threads may read and sort for an index of the table: what its rows cost to read, as the optimizer sees it,
     /// and to sort is held against `cost threshold for parallelism`.
@@ -167,12 +180,64 @@ impl Ddl<'_> {
         self.db.catalog.drop_index(self.tx, table, &stmt.name)
     }
 
-    /// 1945 for an index whose keys may be too long, and 1946 where they are.
+    /// 8112 and 1902: rows lie in one order only.
+    pub(super) fn one_is_clustered(&self, new: &NewTable) -> SqlResult<()> {
+        let mut clustered = new.indexes.iter().filter(|i| i.clustered);
+        let (Some(first), Some(second)) = (clustered.next(), clustered.next()) else {
+            return Ok(());
+        };
+        if second.primary_key || second.unique_constraint {
+            let message = &messages::SECOND_CLUSTERED_CONSTRAINT;
+            return Err(self.not_created(SqlError::new(message, &[&new.name])));
+        }
+        let name = first.name.as_deref().unwrap_or_default();
+        let args: [&dyn std::fmt::Display; 3] = [&"table", &new.name, &name];
+        Err(SqlError::new(
+            &messages::MORE_THAN_ONE_CLUSTERED_INDEX,
+            &args,
+        ))
+    }
+
+    /// The keys of a new table, by the names that they have got.
+    pub(super) fn new_keys_fit(
+        &self,
+        table: &TableDef,
+        new: &NewTable,
+        line: u32,
+    ) -> SqlResult<()> {
+        for (index, made) in new.indexes.iter().zip(&table.indexes) {
+            let named = NewIndex {
+                name: Some(made.name.clone()),
+                ..index.clone()
+            };
+            let fit = self
+                .keys_fit(table, &named)
+                .map_err(|e| e.at_line(line as i32));
+            fit.map_err(|e| match index.primary_key || index.unique_constraint {
+                true => self.not_created(e),
+                false => e,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// 1919 for a type that no key has, 1944 for keys that are always too long, 1945 where they may be, and 1946 where they
+    /// are.
     pub(super) fn keys_fit(&self, table: &TableDef, new: &NewIndex) -> SqlResult<()> {
+        for k in &new.keys {
+            let column = &table.columns[k.column];
+            if !may_be_key(&column.ty) {
+                let args: [&dyn std::fmt::Display; 2] = [&column.name, &table.name];
+                return Err(SqlError::new(&messages::INDEX_COLUMN_TYPE, &args));
+            }
+        }
         let named = (new.name.as_deref().unwrap_or_default(), new.clustered);
         let Some(long) = LongKey::of(table, named, &new.keys) else {
             return Ok(());
         };
+        if let Some(always) = long.always() {
+            return Err(always);
+        }
         self.note(long.warning());
         for part in table.data_rowsets() {
             let rowset = self.db.db.rowset(part);

@@ -3,15 +3,15 @@
 //! Microsoft Learn, "GRANT (Transact-SQL)" and its pages by class of securable. Permissions that nothing here asks for are
 //! refused by name; so are column permissions (by the parser), WITH GRANT OPTION and AS.
 
-use duramen_base::{ObjectId, SqlError, SqlResult, messages};
-use duramen_catalog::security::LOGIN_SA;
+use duramen_base::{DbId, ObjectId, SqlError, SqlResult, messages};
+use duramen_catalog::security::{LOGIN_SA, REVOKED};
 use duramen_catalog::{ObjectKind, PrivilegeDef, Snapshot};
 use duramen_tsql::ast::{PermissionAction, PermissionStmt};
 
 use super::principals::cannot;
 use super::{Run, command, not_supported};
 use crate::ddl::Ddl;
-use crate::security::{DB_OWNER, Right};
+use crate::security::{DB_OWNER, GUEST, Right};
 
 const CLASS_DATABASE: u8 = 0;
 const CLASS_OBJECT: u8 = 1;
@@ -62,6 +62,13 @@ impl Run<'_> {
                 rights = meant_by_all(&snapshot, class, of)?;
                 d.note(SqlError::new(&messages::ALL_IS_DEPRECATED, &[]));
             }
+            if state != Some(b'G')
+                && rights.contains(&Right::Connect)
+                && grantees.contains(&GUEST)
+                && matches!(d.db.db.id, DbId::MASTER | DbId::TEMPDB)
+            {
+                return Err(SqlError::new(&messages::GUEST_MUST_CONNECT, &[]));
+            }
             for right in &rights {
                 if right.is_of_server() || class != CLASS_DATABASE && !right.is_of_objects() {
                     return Err(SqlError::new(
@@ -78,6 +85,14 @@ impl Run<'_> {
                         kind: right.code().to_owned(),
                         state: b'G',
                     };
+                    // A user connects without a grant; a guest only where the system's databases let it in.
+                    let user = snapshot.security.users.get(grantee);
+                    let by_default = match *grantee {
+                        GUEST => d.db.db.id == DbId::MSDB,
+                        _ => user.is_some_and(|u| !u.role),
+                    };
+                    let revoked = *right == Right::Connect && by_default;
+                    let state = state.or(revoked.then_some(REVOKED));
                     d.db.catalog.set_privilege(d.tx, &privilege, state)?;
                 }
             }
@@ -117,6 +132,9 @@ impl Run<'_> {
                         kind: right.code().to_owned(),
                         state: b'G',
                     };
+                    // Server roles are not granted to here.
+                    let revoked = *right == Right::ConnectSql;
+                    let state = state.or(revoked.then_some(REVOKED));
                     d.db.catalog.set_privilege(d.tx, &privilege, state)?;
                 }
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
-use duramen_catalog::{ModuleColumn, ModuleDef, ObjectKind};
+use duramen_catalog::{MOST_COLUMNS, ModuleColumn, ModuleDef, ObjectKind};
 use duramen_query::{Binder, OutColumn};
 use duramen_tsql::ast::{self, ModuleKind, ModuleMode};
 
@@ -255,8 +255,11 @@ impl Run<'_> {
                 .module_itself(&stmt.name, &[ObjectKind::PROCEDURE])?,
         };
         let (full, new) = match (known, stmt.mode) {
+            (Some(_), _) if self.session.is_anothers_procedure(&stmt.name) => {
+                return Err(self.not_there(&stmt.name));
+            }
             (Some((_, module)), _) => (module.name.clone(), false),
-            (None, ModuleMode::Alter) => (stmt.name.name().to_owned(), false),
+            (None, ModuleMode::Alter) => return Err(self.not_there(&stmt.name)),
             (None, _) => (
                 self.new_temporary(stmt.name.name(), stmt.name.line)
                     .map_err(|e| e.with_state(3))?,
@@ -268,6 +271,12 @@ impl Run<'_> {
             name: ast::ObjectName::single(&full, stmt.name.line),
             new,
         })
+    }
+
+    /// 208 for an ALTER.
+    fn not_there(&self, name: &ast::ObjectName) -> SqlError {
+        let error = SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name.display()]);
+        error.with_state(6).at_line(name.line as i32)
     }
 
     /// What a definition is refused for before it is stored; the columns of a view.
@@ -386,7 +395,10 @@ impl Run<'_> {
                     &[&drop],
                 ));
             }
-            let found = self.session.module_itself(name, &family(kind))?;
+            let found = match self.session.is_anothers_procedure(name) {
+                true => None,
+                false => self.session.module_itself(name, &family(kind))?,
+            };
             let database = match &found {
                 Some((db, _)) => db.db.name.clone(),
                 None => self.session.database.to_string(),
@@ -410,7 +422,7 @@ impl Run<'_> {
     }
 }
 
-/// 4511 and 4506: each column of a view has a name of its own.
+/// 4505, 4511 and 4506: each column of a view has a name of its own.
 pub(super) fn view_columns(found: &[OutColumn], named: &[String], view: &str) -> SqlResult<()> {
     if !named.is_empty() && named.len() != found.len() {
         let message = match named.len() > found.len() {
@@ -420,6 +432,10 @@ pub(super) fn view_columns(found: &[OutColumn], named: &[String], view: &str) ->
         return Err(SqlError::new(message, &[&view]));
     }
     let name = |i: usize| named.get(i).map_or(&*found[i].name, String::as_str);
+    if found.len() > MOST_COLUMNS {
+        let args: [&dyn std::fmt::Display; 3] = [&name(MOST_COLUMNS), &view, &MOST_COLUMNS];
+        return Err(SqlError::new(&messages::VIEW_TOO_MANY_COLUMNS, &args));
+    }
     for i in 0..found.len() {
         if name(i).is_empty() {
             return Err(SqlError::new(&messages::VIEW_NO_COLUMN_NAME, &[&(i + 1)]));

@@ -57,6 +57,12 @@ pub(crate) fn short_name(name: &str) -> &str {
     }
 }
 
+/// What stands for a local temporary name that means nothing to the session: no object has it, since all names of local
+/// objects in tempdb are longer. Whoever has found another session's name there gets no further with it.
+fn nobodys(name: &str) -> String {
+    name.chars().take(NAME_LIMIT).collect()
+}
+
 /// An error about a table of tempdb, in the words of the user.
 pub(super) fn shown_as(
     mut error: SqlError,
@@ -83,6 +89,13 @@ impl Session {
             None if name.name().starts_with("##") => Some(in_tempdb(name.name(), name.line)),
             None => None,
         }
+    }
+
+    /// Whether a temporary name means nothing that the session may define anew or drop: a local one that is not its own, or
+    /// a global procedure that another session has made. *Assumed*: 208 and 3701, as for what is not there.
+    pub(crate) fn is_anothers_procedure(&self, name: &ast::ObjectName) -> bool {
+        let own = |t: &TemporaryTable| t.procedure && same(&t.name, name.name());
+        is_temporary(name) && !self.state.temporary.iter().any(own) && !self.who.sysadmin
     }
 
     /// Whether tempdb has an object of that name.
@@ -112,8 +125,13 @@ impl Session {
     /// Where a definition that names a table belongs: the database, and the name there.
     pub(crate) fn definition_target(&self, name: &ast::ObjectName) -> (String, ast::ObjectName) {
         if is_temporary(name) {
-            let full = self.temporary_name(name.name()).unwrap_or(name.name());
-            return (TEMPDB.to_owned(), in_tempdb(full, name.line));
+            let written = name.name();
+            let full = match self.temporary_name(written) {
+                Some(full) => full.to_owned(),
+                None if written.starts_with("##") => written.to_owned(),
+                None => nobodys(written),
+            };
+            return (TEMPDB.to_owned(), in_tempdb(&full, name.line));
         }
         let database = name.database().unwrap_or(&self.database);
         (database.to_owned(), name.clone())

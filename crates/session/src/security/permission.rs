@@ -7,6 +7,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::security::REVOKED;
 use duramen_catalog::{ModuleDef, SCHEMA_SYS, Snapshot};
 use duramen_tsql::ast;
 use duramen_types::Value;
@@ -105,6 +106,7 @@ impl Who {
                 };
                 there
                     && roles.contains(&p.grantee)
+                    && p.state != REVOKED
                     && (p.state == b'D') == denied
                     && Right::of_code(&p.kind, false).is_some_and(|r| match denied {
                         true => r == asked || r == Right::Control,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use duramen_base::{DbId, ObjectId, SqlResult};
-use duramen_catalog::{ObjectDef, Security, Snapshot};
+use duramen_catalog::{ObjectDef, ObjectKind, Security, Snapshot};
 use duramen_os::sync::Mutex;
 
 use super::{Caller, DB_OWNER, On, Right, Who};
@@ -87,22 +87,23 @@ fn picture(who: &Who, snapshot: &Arc<Snapshot>, user: i32, tempdb: bool) -> Visi
     let of = |o: &ObjectDef| {
         // What belongs to a table is seen with it.
         let of = snapshot.objects.get(&o.parent).map_or(o, |p| &**p);
-        let own = tempdb && of.name.starts_with('#');
+        let temporary = tempdb && of.name.starts_with('#');
         let on = On::Object {
             id: of.id.0,
             schema: of.schema,
         };
-        (own, on)
+        (temporary, on)
     };
     let seen = |o: &ObjectDef| {
-        let (own, on) = of(o);
+        let (temporary, on) = of(o);
         let all = Right::ALL.iter().filter(|r| r.is_of_objects());
-        own || all.copied().any(|r| holds(r, on))
+        temporary || all.copied().any(|r| holds(r, on))
     };
+    // That a temporary procedure is there everybody sees; what it says may be another session's.
     let defined = |o: &ObjectDef| {
-        let (own, on) = of(o);
+        let (temporary, on) = of(o);
         let all = [Right::ViewDefinition, Right::Alter, Right::Control];
-        own || all.into_iter().any(|r| holds(r, on))
+        temporary && o.kind != ObjectKind::PROCEDURE || all.into_iter().any(|r| holds(r, on))
     };
     let mut picture = snapshot.only(&seen);
     let texts = picture.objects.values().filter(|o| !defined(o));

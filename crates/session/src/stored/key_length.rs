@@ -77,6 +77,15 @@ impl LongKey {
         }
     }
 
+    /// 1944: what is of fixed length alone is too long.
+    pub fn always(&self) -> Option<SqlError> {
+        let fixed = self.columns.iter().filter(|(_, ty)| !ty.is_variable());
+        let least: usize = fixed.map(|(_, ty)| longest(ty)).sum();
+        let args: [&dyn Display; 3] = [&self.name, &least, &self.limit];
+        let error = || SqlError::new(&messages::INDEX_KEY_TOO_LONG_ALWAYS, &args);
+        (least > self.limit).then(error)
+    }
+
     /// 1945
     pub fn warning(&self) -> SqlError {
         let args: [&dyn Display; 4] = [&self.kind(), &self.limit, &self.name, &self.most];

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
-use duramen_catalog::security::{SERVER_PUBLIC, SERVER_ROLES};
+use duramen_catalog::security::{REVOKED, SERVER_PUBLIC, SERVER_ROLES};
 use duramen_catalog::{LoginDef, PrivilegeDef, Security, UserDef};
 use duramen_types::{DateTime, SqlType as T, Value};
 
@@ -259,6 +259,7 @@ mod permissions {
     ) -> Vec<Vec<Value>> {
         let connect = of.into_iter().map(|id| connect(class, id));
         let kept = security.privileges.iter().filter(wanted).cloned();
+        let kept = kept.filter(|p| p.state != REVOKED);
         let explicit = |p: &PrivilegeDef| {
             let kind = connect_kind(class);
             !security

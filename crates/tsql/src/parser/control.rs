@@ -160,9 +160,11 @@ impl Parser<'_> {
             () if self.is_word("UPDATE") => self.update(ctes),
             () if self.is_word("DELETE") => self.delete(ctes),
             () if self.is_word("MERGE") => self.merge(ctes),
-            () => Ok(StatementKind::Select(Box::new(
-                self.select_statement(ctes)?,
-            ))),
+            () => {
+                self.may_have_into = true;
+                let query = self.select_statement(ctes)?;
+                Ok(StatementKind::Select(Box::new(query)))
+            }
         }
     }
 

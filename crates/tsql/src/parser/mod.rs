@@ -124,6 +124,8 @@ pub(crate) struct Parser<'a> {
     gotos: Vec<(String, u32)>,
     /// See [`Batch::servers`].
     servers: Vec<(String, u32)>,
+    /// The next query block is the first of a SELECT, which alone may have INTO.
+    may_have_into: bool,
     /// What WITH XMLNAMESPACES has declared in the statement at hand, as a query's prolog.
     namespaces: String,
     variables: Vec<VariableUse>,
@@ -144,6 +146,7 @@ impl<'a> Parser<'a> {
             labels: Vec::new(),
             gotos: Vec::new(),
             servers: Vec::new(),
+            may_have_into: false,
             namespaces: String::new(),
             variables: Vec::new(),
             assigned: (0, 0),

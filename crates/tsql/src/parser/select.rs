@@ -189,6 +189,8 @@ impl Parser<'_> {
 
     fn query_spec(&mut self) -> SqlResult<QuerySpec> {
         let line = self.line();
+        // Not those within its items and sources, nor those behind it in a UNION.
+        let may_have_into = std::mem::take(&mut self.may_have_into);
         self.expect_word("SELECT")?;
         let distinct = self.eat_word("DISTINCT");
         if !distinct {
@@ -208,6 +210,9 @@ impl Parser<'_> {
             windows: Vec::new(),
             line,
         };
+        if self.is_word("INTO") && !may_have_into {
+            return Err(self.unexpected());
+        }
         if self.eat_word("INTO") {
             spec.into = Some(self.object_name()?);
             if self.eat_word("ON") {
