@@ -212,6 +212,7 @@ impl Database {
         }
         let next = XdesId(boot.own.as_ref().map_or(1, |o| o.next_xdes).max(1));
         let db = assemble(engine, store, &spec.name, boot, log, next);
+        db.raise_marks(&spec.log)?;
         let _ = db.recovered.set(db.recover(found, spec.restored)?);
         for f in &spec.data {
             if db.store.files.read().iter().all(|open| open.path != f.path) {

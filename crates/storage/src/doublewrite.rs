@@ -34,6 +34,25 @@ use crate::format::PageBytes;
 use crate::format::page::{Verify, verify};
 
 const MAGIC: [u8; 16] = *b"DURAMEN-DWRITE-2";
+/// What a half looks like.
+struct Shape {
+    magic: [u8; 16],
+    head_bytes: usize,
+    /// A page that is torn is none for itself; else the batch is none.
+    each_for_itself: bool,
+}
+const SHAPE: Shape = Shape {
+    magic: MAGIC,
+    head_bytes: HEAD_BYTES,
+    each_for_itself: false,
+};
+/// The first version had one batch, in the place of the first half and shorter than that, so that a torn one had none before
+/// it. Databases that were not open had their pages in front of it.
+const FIRST_SHAPE: Shape = Shape {
+    magic: *b"DURAMEN-DWRITE-1",
+    head_bytes: PAGE_BYTES,
+    each_for_itself: true,
+};
 const ENTRY_AT: usize = 64;
 const ENTRY_BYTES: usize = 32;
 const HEAD_BYTES: usize = 2 * PAGE_BYTES;
@@ -412,34 +431,49 @@ fn looks_whole(file: &DataFile, page: u32) -> bool {
 fn read_batch(file: &dyn DiskFile) -> Result<(u64, Vec<Entry>), IoError> {
     let mut last = (0, Vec::new());
     for half in 0..2 {
-        if let Some(found) = read_half(file, half_of(half))?
+        if let Some(found) = read_half(file, half_of(half), &SHAPE)?
             && found.0 > last.0
         {
             last = found;
         }
     }
+    if last.0 == 0
+        && let Some((batch, entries)) = read_half(file, 0, &FIRST_SHAPE)?
+    {
+        // The next one goes to the other half: until that is whole, this is the last.
+        last = (batch.next_multiple_of(2), entries);
+    }
     Ok(last)
 }
 
 /// The batch in one half; `None` when it is torn or there is none.
-fn read_half(file: &dyn DiskFile, from: u64) -> Result<Option<(u64, Vec<Entry>)>, IoError> {
-    let mut head = AlignedBuf::zeroed(HEAD_BYTES);
+fn read_half(
+    file: &dyn DiskFile,
+    from: u64,
+    shape: &Shape,
+) -> Result<Option<(u64, Vec<Entry>)>, IoError> {
+    let mut head = AlignedBuf::zeroed(shape.head_bytes);
     file.read_at(&mut head, from)?;
     let stored = u32::from_le_bytes([head[28], head[29], head[30], head[31]]);
     head[28..32].fill(0);
-    if head[..16] != MAGIC || crc32c(&head) != stored {
+    if head[..16] != shape.magic || crc32c(&head) != stored {
         return Ok(None);
     }
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let batch = u64::from(word(16)) | u64::from(word(20)) << 32;
-    let count = (word(24) as usize).min(MAX_ENTRIES);
+    let most = (shape.head_bytes - ENTRY_AT) / ENTRY_BYTES;
+    let count = (word(24) as usize).min(most);
     let mut entries = Vec::new();
     for i in 0..count {
         let at = ENTRY_AT + i * ENTRY_BYTES;
         let mut bytes = Box::new([0u8; PAGE_BYTES]);
-        file.read_at(&mut bytes[..], from + data_at(i) as u64)?;
+        let place = shape.head_bytes + i * PAGE_BYTES;
+        file.read_at(&mut bytes[..], from + place as u64)?;
         if crc32c(&bytes[..]) != word(at + 24) {
-            return Ok(None);
+            match shape.each_for_itself {
+                true => continue,
+                false => return Ok(None),
+            }
         }
         let mut guid = [0; 16];
         guid.copy_from_slice(&head[at..at + 16]);

@@ -7,6 +7,7 @@ pub(crate) mod grow;
 pub(crate) mod log_header;
 pub(crate) mod make;
 pub(crate) mod minimal;
+mod raise;
 pub(crate) mod table;
 pub(crate) mod watched;
 

@@ -160,6 +160,7 @@ impl Database {
         self.say_counted(&messages::RECOVERY_ROLLED_BACK, &summary, false);
         self.access.flush(self.access.last_lsn())?;
         self.settle_files()?;
+        self.raise_data_marks()?;
         self.load_roots()?;
         self.load_counts()?;
         let closed = match &mut self.boot.lock().own {

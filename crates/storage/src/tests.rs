@@ -12,6 +12,7 @@ mod loads;
 mod mixed;
 mod planted;
 mod pool;
+mod raised;
 mod recovery;
 mod rows;
 mod small;

@@ -28,6 +28,7 @@ use super::tolerance::Tolerance;
 use crate::engine::{Database, Engine};
 use crate::error::io_error;
 use crate::files::grow::expand_error;
+use crate::files::log_header::raise_log_files;
 use crate::files::{DataFile, DataFileSpec};
 use crate::format::PageBytes;
 use crate::format::boot::{BOOT_PAGE, Boot, FileHeader};
@@ -386,6 +387,8 @@ impl Engine {
             transfer,
         };
         let mut sums = Sums::new(medium);
+        // They may be of an earlier version, and the records that come now are not.
+        raise_log_files(&self.env, &files.log)?;
         let mut laid = LaidLog::open(&self.env, &files.log).map_err(log_failed(&files.name))?;
         laying.log(set, &mut laid, from, &mut sums)?;
         if !set.pages.is_empty() {

@@ -173,7 +173,8 @@ const NO_LOG_LIMIT: u64 = 0x200_0000_0000;
 /// Most VLFs and files that are believed.
 const MOST_VLFS: usize = 1 << 20;
 const MOST_FILES: usize = 1 << 15;
-const OWN_VERSION: u16 = 1;
+/// 2 since log records of the second version of files are in the sets.
+const OWN_VERSION: u16 = 2;
 
 fn put(b: &mut [u8], at: usize, bytes: &[u8]) {
     b[at..at + bytes.len()].copy_from_slice(bytes);
@@ -363,7 +364,7 @@ impl SetHeader {
             b: &b[..end],
             at: 8,
         };
-        if r.u16()? != OWN_VERSION {
+        if !(1..=OWN_VERSION).contains(&r.u16()?) {
             return Err(FormatError::Corrupt("DURA version"));
         }
         self.kind = SetKind::of(r.u8()?)?;

@@ -1,13 +1,19 @@
 //! The header page of a log file, looked at when the database is opened: the log itself knows no pages.
+//!
+//! It is written when the file is made, and once more when its mark is raised. The double-write file has no pages of log
+//! files; it needs none, since all that changes then is the mark and the page's checksum, each within a sector: a sector is
+//! written as a whole or not at all, and a header of which only one has reached the disk is still known for what it is
+//! (`version::is_whole`).
 
-use duramen_base::{FileId, PAGE_BYTES, SqlError, SqlResult, messages};
+use duramen_base::{FileId, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
 use duramen_os::{Env, OpenOptions};
 use duramen_wal::LogFileSpec;
 
+use crate::error::io_error;
 use crate::format::PageBytes;
 use crate::format::boot::FileHeader;
-use crate::format::page::{Verify, verify};
-use crate::format::version::{refuse_newer, version_in};
+use crate::format::page::{Verify, seal, verify};
+use crate::format::version::{is_older, is_whole, raise, refuse_newer, version_in};
 
 /// 5120 when the file cannot be read, 5172 when the header is damaged, 5173 when the file belongs to another database.
 pub(crate) fn check_log_file(env: &Env, spec: &LogFileSpec, binding: &[u8; 16]) -> SqlResult<()> {
@@ -27,12 +33,36 @@ pub(crate) fn check_log_file(env: &Env, spec: &LogFileSpec, binding: &[u8; 16]) 
     let version =
         read.map_err(|e| SqlError::new(&messages::CANNOT_OPEN_FILE, &[&shown, &e.code(), &e]))?;
     refuse_newer(&shown.to_string(), version)?;
-    if !matches!(verify(&page), Verify::Ok) {
+    if !is_whole(&page) {
         return Err(invalid("PageAudit"));
     }
     let header = FileHeader::read(&page).map_err(|_| invalid("FileType"))?;
     if FileId(header.file_id) != spec.file_id || header.binding != *binding {
         return Err(SqlError::new(&messages::FILES_MISMATCH, &[]));
+    }
+    Ok(())
+}
+
+/// Raises the marks of log files of an earlier version; durable when it returns. Headers that a crash has left with a half of
+/// that are made whole.
+pub(crate) fn raise_log_files(env: &Env, log: &[LogFileSpec]) -> SqlResult<()> {
+    for spec in log {
+        let name = spec.path.display().to_string();
+        let fail = |what: &'static str| {
+            let name = name.clone();
+            move |e| io_error(&e, what, PageId::new(spec.file_id.0, 0), &name)
+        };
+        let mut page: PageBytes = [0; PAGE_BYTES];
+        let file = env.disk.open(&spec.path, &OpenOptions::default());
+        let file = file.map_err(fail("open"))?;
+        file.read_at(&mut page, 0).map_err(fail("read"))?;
+        let sound = verify(&page) == Verify::Ok;
+        if !is_whole(&page) || sound && !is_older(&page) {
+            continue;
+        }
+        raise(&mut page);
+        seal(&mut page);
+        file.write_durable_at(&page, 0).map_err(fail("write"))?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use duramen_base::{AllocUnitId, Lsn, PageId};
 pub use super::file_header::FileHeader;
 use super::page::{HEADER_BYTES, PageMut, PageRef, page_type};
 pub use super::version::MARK;
+use super::version::is_known;
 use super::{FormatError, FormatResult, PageBytes, u16_at, u32_at};
 
 /// Internal database version that our files carry: base tables as in 2016.
@@ -113,7 +114,7 @@ impl Boot {
             .take_while(|u| *u != 0)
             .collect();
         let name = String::from_utf16_lossy(&units);
-        let own = (row[MARK_AT..MARK_AT + 16] == MARK).then(|| read_own(row));
+        let own = is_known(&row[MARK_AT..MARK_AT + 16]).then(|| read_own(row));
         Ok(Boot {
             version: u16_at(row, 4)?,
             create_version: u16_at(row, 6)?,
@@ -204,6 +205,12 @@ pub(super) fn mark_of(page: &PageBytes) -> Option<&[u8]> {
     let boot = PageRef::new(page).page_type() == page_type::BOOT;
     let row = &page[HEADER_BYTES..];
     boot.then(|| &row[MARK_AT..MARK_AT + 16])
+}
+
+/// The same, to be written.
+pub(super) fn mark_mut(page: &mut PageBytes) -> Option<&mut [u8]> {
+    let boot = PageRef::new(page).page_type() == page_type::BOOT;
+    boot.then(|| &mut page[HEADER_BYTES + MARK_AT..HEADER_BYTES + MARK_AT + 16])
 }
 
 fn read_own(row: &[u8]) -> FormatResult<OwnBoot> {

@@ -20,7 +20,7 @@
 use duramen_base::{AllocUnitId, Lsn, PageId};
 
 use super::page::{PageMut, PageRef, page_type};
-use super::version::MARK;
+use super::version::{MARK, is_known};
 use super::{FormatError, FormatResult, PageBytes, u16_at, u32_at};
 
 /// Bytes of each column in a fresh header, by column; variable ones are 0.
@@ -68,7 +68,7 @@ pub struct FileHeader {
     pub create_lsn: Lsn,
     pub guid: [u8; 16],
     pub logical_name: String,
-    /// Whether the file carries our mark.
+    /// Whether the file carries our mark, of this version or an earlier one. It is written as this one's.
     pub own: bool,
 }
 
@@ -80,6 +80,15 @@ pub(super) fn mark_of(page: &PageBytes) -> Option<&[u8]> {
     }
     let columns = variable_columns(p.expect_record(0).ok()?).ok()?;
     columns.get(OUR_MARK).copied()
+}
+
+/// The same, to be written: the mark is the last column.
+pub(super) fn mark_mut(page: &mut PageBytes) -> Option<&mut [u8]> {
+    mark_of(page).filter(|mark| mark.len() == MARK.len())?;
+    let p = PageRef::new(page);
+    let length = p.expect_record(0).ok()?.len();
+    let end = usize::from(p.slot_offset(0).ok()?) + length;
+    page.get_mut(end.checked_sub(MARK.len())?..end)
 }
 
 impl FileHeader {
@@ -104,7 +113,7 @@ impl FileHeader {
             create_lsn: Lsn::from_bytes(get(CREATE_LSN)).unwrap_or_default(),
             guid: guid(FILE_GUID),
             logical_name: utf16(get(NAME)),
-            own: get(OUR_MARK) == MARK,
+            own: is_known(get(OUR_MARK)),
         })
     }
 
@@ -157,6 +166,9 @@ impl FileHeader {
             .encode_utf16()
             .flat_map(u16::to_le_bytes)
             .collect();
+        if let Some(mark) = columns.get_mut(OUR_MARK).filter(|_| self.own) {
+            *mark = MARK.to_vec();
+        }
         encode(&[0; 4], 1, &columns)
     }
 }

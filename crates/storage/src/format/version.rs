@@ -12,10 +12,11 @@ use duramen_os::{Disk, DiskFile, OpenOptions};
 use super::PageBytes;
 use super::boot::{self, BOOT_PAGE};
 use super::file_header;
+use super::page::{PageRef, Verify, page_type, verify};
 
 const PREFIX: &[u8; 15] = b"DURAMEN-FORMAT-";
 /// What this server writes.
-pub const FORMAT_VERSION: u8 = 1;
+pub const FORMAT_VERSION: u8 = 2;
 
 /// The mark of the files that this server makes.
 pub const MARK: [u8; 16] = {
@@ -36,6 +37,50 @@ pub fn version_of(mark: &[u8]) -> Option<u8> {
         [byte] => byte.checked_sub(b'0').filter(|v| *v > 0),
         _ => None,
     }
+}
+
+/// Whether a mark is ours, of a version that this server reads.
+pub(super) fn is_known(mark: &[u8]) -> bool {
+    version_of(mark).is_some_and(|v| v <= FORMAT_VERSION)
+}
+
+/// Where a header or boot page has its mark.
+fn mark_mut(page: &mut PageBytes) -> Option<&mut [u8]> {
+    match PageRef::new(page).page_type() {
+        page_type::BOOT => boot::mark_mut(page),
+        _ => file_header::mark_mut(page),
+    }
+}
+
+/// Whether a header or boot page has the mark of an earlier version.
+pub(crate) fn is_older(page: &PageBytes) -> bool {
+    let mark = file_header::mark_of(page).or_else(|| boot::mark_of(page));
+    mark.and_then(version_of)
+        .is_some_and(|v| v < FORMAT_VERSION)
+}
+
+/// Puts our mark in the place of an earlier one. The page has another checksum then.
+pub(crate) fn raise(page: &mut PageBytes) {
+    if is_older(page)
+        && let Some(mark) = mark_mut(page)
+    {
+        mark.copy_from_slice(&MARK);
+    }
+}
+
+/// Whether a header page is as it was written, or a mark that was raised has reached the disk in parts: its own sector and
+/// that of the checksum are the only ones that are not as before, so the page is sound with another mark.
+pub fn is_whole(page: &PageBytes) -> bool {
+    let sound_with = |version: u8| {
+        let mut page = *page;
+        let Some(last) = mark_mut(&mut page).and_then(|m| m.last_mut()) else {
+            return false;
+        };
+        *last = b'0' + version;
+        verify(&page) == Verify::Ok
+    };
+    let known = file_header::mark_of(page).is_some_and(is_known);
+    verify(page) == Verify::Ok || known && (1..=FORMAT_VERSION).any(sound_with)
 }
 
 /// 948 for a version that is not known yet.
@@ -85,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_mark_has_a_version() {
-        assert_eq!(MARK, *b"DURAMEN-FORMAT-1");
+        assert_eq!(MARK, *b"DURAMEN-FORMAT-2");
         assert_eq!(version_of(&MARK), Some(FORMAT_VERSION));
         assert_eq!(version_of(b"DURAMEN-FORMAT-9"), Some(9));
         assert_eq!(version_of(b"DURAMEN-FORMAT-:"), Some(10));
