@@ -13,6 +13,7 @@ mod condvar;
 mod global;
 mod held;
 mod mutex;
+mod order;
 mod rank;
 mod rwlock;
 mod signal;

@@ -69,15 +69,17 @@ impl Load {
         self.unlogged.open.last().copied()
     }
 
-    /// Rows into the room of the open page; how many.
+    /// Rows into the room of the open page; how many. `allowed` is asked for before the tree or heap is latched, as by
+    /// whoever fills new pages: one order of the two.
     pub(super) fn fill_open(
         &mut self,
+        allowed: Option<&Allowed<'_>>,
         batch: &Batch<'_>,
         rows: std::ops::Range<usize>,
         claim: impl FnOnce(PageId, u16, usize) -> SqlResult<usize>,
     ) -> SqlResult<usize> {
         let db = self.rowset.db.clone();
-        let (Some(_allowed), Some(id)) = (self.allowed(&db), self.open_page()) else {
+        let (Some(_), Some(id)) = (allowed, self.open_page()) else {
             return Ok(0);
         };
         if self.unlogged.backups != db.backups.begun() || db.log_is_spent() {

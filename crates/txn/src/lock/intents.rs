@@ -20,7 +20,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
-use duramen_os::sync::Mutex;
+use duramen_os::sync::{Mutex, Rank};
 
 use super::held::HeldLock;
 use super::mode::LockMode;
@@ -41,7 +41,7 @@ impl Intents {
     pub fn new() -> Intents {
         Intents {
             strong: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect(),
-            owners: Mutex::new(Vec::new()),
+            owners: Mutex::ranked(Rank::LockOwners, Vec::new()),
         }
     }
 
