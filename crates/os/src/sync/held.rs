@@ -7,9 +7,11 @@
 use std::cell::RefCell;
 use std::panic::Location;
 
-use super::Rank;
 #[cfg(debug_assertions)]
-use super::order::{self, Class};
+use super::{
+    Rank,
+    order::{self, Class},
+};
 
 /// What a lock is among others: nothing in release builds.
 #[derive(Clone, Copy, Default)]

@@ -92,6 +92,7 @@ pub enum Rank {
     Log,
 }
 
+#[cfg(debug_assertions)]
 impl Rank {
     /// Whether a thread may hold several.
     fn nests(self) -> bool {
