@@ -2,6 +2,9 @@
 //!
 //! An item ends with `[assert: name/number]`, the beginning of an assertion's message, with `[test: name]`, a test's function,
 //! or with `[golden: name]`, a script below `tests/golden`; several are allowed. There is no item that names nothing.
+//!
+//! A numbered list in a head that does not say "Invariants" is one nobody looks at: it has a row in `OTHER_LISTS`, which says
+//! what it is.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -109,6 +112,24 @@ pub fn invariants_of(file: &Path, text: &str) -> Vec<Invariant> {
     all
 }
 
+/// How many numbered lists of two items or more a file's head has beside its invariants.
+#[cfg(test)]
+fn other_lists(file: &Path, text: &str) -> usize {
+    let head = text.lines().map_while(|l| l.strip_prefix("//!"));
+    let numbers: Vec<usize> = head
+        .flat_map(|l| {
+            pieces(
+                l.split_once("Invariants")
+                    .map_or(l, |(_, rest)| rest)
+                    .trim(),
+            )
+        })
+        .filter_map(|p| numbered(p.trim_start_matches([':', ' '])).map(|(n, _)| n))
+        .collect();
+    let lists = numbers.windows(2).filter(|w| *w == [1, 2]).count();
+    lists - usize::from(invariants_of(file, text).len() > 1)
+}
+
 /// A line cut before each `(2)` and each `; 2. `, as short lists have them.
 fn pieces(line: &str) -> Vec<String> {
     let mut cuts = vec![0];
@@ -142,6 +163,38 @@ fn numbered(line: &str) -> Option<(usize, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Numbered lists that are no invariants of the code below them, and what they are.
+    const OTHER_LISTS: &[(&str, &str)] = &[
+        ("crates/catalog/src/beside.rs", "steps of a write"),
+        (
+            "crates/duramen/tests/it/isolation.rs",
+            "what a test looks at",
+        ),
+        ("crates/duramen/tests/it/ledger.rs", "what a test looks at"),
+        ("crates/os/src/sim.rs", "rules for code that is simulated"),
+        ("crates/os/src/stack.rs", "two ways to bound a walk"),
+        (
+            "crates/session/src/xe/room.rs",
+            "why nobody waits for ever: an argument over other rooms",
+        ),
+        ("crates/sim/src/crash/backups.rs", "what a run asserts"),
+        ("crates/sim/src/crash/sql/hear.rs", "an order of judging"),
+        ("crates/sim/src/crash/sql.rs", "what a run asserts"),
+        ("crates/sim/src/crash.rs", "what a run asserts"),
+        ("crates/storage/src/backup/mod.rs", "steps of a backup"),
+        (
+            "crates/storage/src/backup/pages.rs",
+            "an argument why restored pages are right",
+        ),
+        (
+            "crates/storage/src/backup/units.rs",
+            "what a form of media is",
+        ),
+        ("crates/storage/src/check/snapshot.rs", "steps of a check"),
+        ("crates/storage/src/check.rs", "how findings are judged"),
+        ("crates/wal/src/log/verify.rs", "what a check looks for"),
+    ];
 
     /// Assertions of the engine's own code in storage, txn, wal and session. The number may rise.
     const ASSERTIONS: usize = 309;
@@ -200,6 +253,26 @@ mod tests {
         );
     }
 
+    #[test]
+    fn numbered_lists_are_invariants_or_named() {
+        let mut wrong = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (file, text) in sources() {
+            let path = file.strip_prefix(root()).unwrap_or(&file);
+            let path = path.to_string_lossy().replace('\\', "/");
+            if other_lists(&file, &text) == 0 {
+                continue;
+            }
+            match OTHER_LISTS.iter().find(|(other, _)| *other == path) {
+                Some((other, _)) => _ = seen.insert(*other),
+                None => wrong.push(format!("{path} has a list that does not say what it is")),
+            }
+        }
+        let unused = OTHER_LISTS.iter().filter(|(p, _)| !seen.contains(p));
+        wrong.extend(unused.map(|(p, _)| format!("{p} has no list any more")));
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
     /// Assertions outside tests, each with a message: `debug_assert!` and `assert!`, `_eq` and `_ne`.
     #[test]
     fn assertions_do_not_get_fewer() {
@@ -237,6 +310,19 @@ mod tests {
             count >= ASSERTIONS,
             "{count} assertions, where there were {ASSERTIONS}"
         );
+    }
+
+    #[test]
+    fn lists_beside_the_invariants_are_seen() {
+        let of = |text: &str| other_lists(Path::new("x.rs"), text);
+        assert_eq!(of("//! So:\n//! 1. One.\n//! 2. Two.\n"), 1);
+        assert_eq!(of("//! What is promised: (1) one; (2) two.\n"), 1);
+        assert_eq!(of("//! Invariants\n//! 1. One.\n//! 2. Two.\n"), 0);
+        assert_eq!(of("//! Invariants: 1. one; 2. two\n"), 0);
+        let both = "//! Invariants: (1) one; (2) two.\n//!\n//! 1. A step.\n//! 2. Another.\n";
+        assert_eq!(of(both), 1);
+        assert_eq!(of("//! 1. Alone.\n"), 0);
+        assert_eq!(of("//! A head.\n\nmod a; // 1. x; 2. y\n"), 0);
     }
 
     #[test]

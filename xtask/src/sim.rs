@@ -51,7 +51,7 @@ pub fn in_test(tally: &mut Tally) {
 fn find_planted(write: bool) -> bool {
     // One at a time: what is planted is planted in the whole process.
     let spoiled = ["--nocapture", "--test-threads=1"];
-    let runs: [(&str, &[&str], &str); 7] = [
+    let runs: [(&str, &[&str], &str); 8] = [
         ("duramen-sim", &["--features", "planted"], ""),
         (
             "duramen-storage",
@@ -75,6 +75,7 @@ fn find_planted(write: bool) -> bool {
         ),
         ("duramen-wal", &[], "planted_bugs_are_found"),
         ("duramen-wal", &[], "planted_blindness_is_found"),
+        ("duramen-wal", &[], "planted_trust_is_found"),
     ];
     let (mut all, mut rows) = (true, Vec::new());
     for (room, features, name) in runs {

@@ -13,6 +13,8 @@ mod condvar;
 mod global;
 mod held;
 mod mutex;
+#[cfg(debug_assertions)]
+mod order;
 mod rank;
 mod rwlock;
 mod signal;

@@ -208,9 +208,11 @@ impl Databases {
 
     /// The state of a database that is listed.
     pub fn state(&self, id: DbId) -> DatabaseState {
-        match (self.get(id), self.unavailable.read().get(&id)) {
+        // What an open one is asks its entry, which nobody does with a list locked.
+        let gone = self.unavailable.read().get(&id).map(|gone| gone.state);
+        match (self.get(id), gone) {
             (Some(open), _) => open.state(),
-            (None, Some(gone)) => gone.state,
+            (None, Some(state)) => state,
             (None, None) => DatabaseState::Online,
         }
     }

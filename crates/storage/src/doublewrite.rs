@@ -1,10 +1,16 @@
 //! The double-write file: torn pages are repaired from it, never guessed at.
 //!
 //! A batch of pages goes to this file first (durably), then to its places, which are then synced. After a crash every
-//! page of the last whole batch is written to its place again, whatever stands there. Why that is right: (1) at most
-//! one batch is unfinished, the last; (2) pages are only ever written through here, so a page of the last batch is at
-//! least as new as the one in its place; (3) a batch torn while it was written here has not begun in its places, and
-//! the one before, in the other half of the file, is still the last.
+//! page of the last whole batch is written to its place again, whatever stands there.
+//!
+//! Invariants, for which that is right
+//! 1. At most one batch is unfinished, the last, and it has a page once.
+//!    [assert: doublewrite/1; test: torn_pages_come_back_from_the_double_write_file]
+//! 2. Pages are only ever written through here, so a page of the last batch is at least as new as the one in its place.
+//!    [test: a_torn_page_whose_checksum_fits_is_repaired_too; test: every_crash_point_of_small_workloads]
+//! 3. A batch torn while it was written here has not begun in its places, and the one before, in the other half of the
+//!    file, is still the last.
+//!    [assert: doublewrite/3; test: no_turned_bit_of_the_double_write_file_is_believed]
 //!
 //! A page whose place could not be written, or whose sync failed, is torn for all we know, and goes on being dirty. Its
 //! copy is written again with every batch until a newer copy of it has reached its place.
@@ -370,7 +376,7 @@ impl Batch {
             .collect();
         debug_assert!(
             count <= MAX_ENTRIES && data_at(count) as u64 <= half_of(1),
-            "doublewrite/2: {count} pages are more than a half takes"
+            "doublewrite/3: {count} pages are more than a half takes"
         );
         let (head, data) = self.buf.split_at_mut(HEAD_BYTES);
         head.fill(0);

@@ -4,6 +4,7 @@
 //! a value looks for those who have it lent, and gives them a copy in a file first. A copy is made, too, of what is to be kept
 //! longer than its statement, as its own transaction may take back what it has read.
 //!
+//! Invariants
 //! 1. Pieces that somebody has lent are freed only after he has his copy: lending happens under the latch of the row's page,
 //!    freeing after the row has been changed under it. [test: what_is_lent_outlives_its_row]
 //! 2. A value has as many bytes as its root says, of one blob: pieces of another one, as a reader of what is not committed may

@@ -167,10 +167,19 @@ impl Frame {
         }
     }
 
-    /// Notes what a page breaks that has just been read.
+    /// Notes what a page breaks that has just been read: nothing, where all pages are ours.
     fn has_read(&self, _page: PageRef<'_>) {
         #[cfg(debug_assertions)]
-        self.broken.store(sound::faults(_page), Ordering::Relaxed);
+        {
+            let faults = sound::faults(_page);
+            debug_assert!(
+                faults == 0 || !sound::must_be_own(),
+                "format/3: page {} comes from the disk as nobody writes it: {:?}",
+                _page.page_id(),
+                sound::told(faults)
+            );
+            self.broken.store(faults, Ordering::Relaxed);
+        }
     }
 
     /// A page is made here, whatever there was.

@@ -3,14 +3,20 @@
 //! What a change to a page does to the count is decided in one place, [`row_delta`], from the operation alone, so that the
 //! running server and recovery count alike. System transactions move rows and count nothing.
 //!
+//! Invariants
 //! 1. A count is kept in two halves: changes whose record is older than the last checkpoint's begin (the *mark*), and the
 //!    younger ones. A change is counted while its page is latched, and a checkpoint writes down every page that is dirty at
 //!    its begin: when it has, the older half is exactly the count at the mark.
+//!    [assert: row_counts/1; test: a_crash_keeps_promised_commits_and_nothing_half_done]
 //! 2. A checkpoint notes (LOP_COUNT_DELTA) the older half of every rowset whose count is not what `rcrows` says.
+//!    [test: counts_come_back_from_notes_rows_and_log]
 //! 3. Recovery takes the note, or `rcrows` where there is none, and adds what the log says after the mark.
+//!    [test: counts_come_back_from_notes_rows_and_log; test: undo_of_a_half_made_split_keeps_the_number_of_rows]
 //! 4. Closing notes the counts as they are, then writes them to `rcrows`, then takes the last checkpoint.
+//!    [assert: row_counts/4; test: counts_come_back_from_notes_rows_and_log]
 //! 5. TRUNCATE and minimally logged loads log the difference that they make, and its undo the opposite. No checkpoint
 //!    begins between such a record and its count.
+//!    [assert: row_counts/5; test: truncate_gives_the_pages_back_or_brings_the_rows_back]
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -287,7 +293,11 @@ impl Database {
         }
         let storage = self.storage(unit);
         let mark = self.counts.mark.read();
-        append()?;
+        let lsn = append()?;
+        debug_assert!(
+            lsn > *mark,
+            "row_counts/5: a checkpoint has begun between a record at {lsn} and its count"
+        );
         storage.rows.since.fetch_add(delta, SeqCst);
         drop(mark);
         self.hold_note(&storage.rows);
@@ -444,7 +454,25 @@ impl Database {
             drop(page);
             self.storage(unit).rows.stored.store(rows, SeqCst);
         }
+        debug_assert!(
+            self.counts_are_stored(&owners, &places),
+            "row_counts/4: a database is closed with counts that its rows do not have"
+        );
         Ok(true)
+    }
+
+    /// Whether every count that is known is in its row: only debug builds ask.
+    fn counts_are_stored(
+        &self,
+        owners: &BTreeMap<AllocUnitId, i64>,
+        places: &BTreeMap<i64, StoredCount>,
+    ) -> bool {
+        let now = self.changed_counts(|c| c.before.load(SeqCst) + c.since.load(SeqCst));
+        now.iter().all(|(unit, _)| {
+            owners
+                .get(unit)
+                .is_none_or(|owner| !places.contains_key(owner))
+        })
     }
 
     /// The in-row units with their rowsets.

@@ -1,12 +1,14 @@
 //! tempdb: the database that is made anew at every start and dies with the process.
 //!
-//! What follows from that:
+//! Invariants, which follow from that
 //! 1. Nothing of it is ever synced, and nobody waits for its log: a flush of it returns at once, commits in it owe the
 //!    client nothing (`txn::gate`), and it takes no part in a decision over several databases (`txn::txlog`).
+//!    [test: lives_without_a_sync_and_is_born_empty]
 //! 2. Its files lie in the page cache and are made over those of the former life, in place: making it costs no I/O worth
 //!    speaking of. What a page held before does not matter, because a page is formatted before it is read.
+//!    [test: lives_without_a_sync_and_is_born_empty]
 //! 3. A checkpoint of it only lets go of log. Its pages leave memory when the frames are needed, without a copy in the
-//!    double-write file.
+//!    double-write file. [test: lives_without_a_sync_and_is_born_empty]
 
 use std::path::{Path, PathBuf};
 

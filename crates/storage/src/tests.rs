@@ -3,6 +3,7 @@
 mod again;
 mod columns;
 mod concurrent;
+mod counts;
 mod crash;
 mod files;
 pub(crate) mod fixture;

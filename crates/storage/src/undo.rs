@@ -1,18 +1,23 @@
 //! Undo: walking a transaction's records back, at ROLLBACK and in recovery by the same code.
 //!
-//! Each undone record gets a compensation record whose previous LSN is the record to go on with, so undo that is cut
-//! short by a crash never undoes anything twice.
-//!
-//! 1. Rows of B-trees are undone logically: the row is looked for from the page of its record to the right, since splits
+//! Invariants
+//! 1. Each undone record gets a compensation record whose previous LSN is the record to go on with, so undo that is cut
+//!    short by a crash never undoes anything twice.
+//!    [assert: undo/1; test: a_rollback_that_a_crash_cuts_short_is_finished_and_not_repeated]
+//! 2. Rows of B-trees are undone logically: the row is looked for from the page of its record to the right, since splits
 //!    only move rows to the right and never away from their order. It is recognised by its key.
-//! 2. What was done to it is undone field by field, on the row as it is now: system transactions write into rows that a
+//!    [assert: undo/2; test: rollback_brings_back_rows_that_splits_have_moved]
+//! 3. What was done to it is undone field by field, on the row as it is now: system transactions write into rows that a
 //!    user's transaction has made or changed (where units begin, blocks of identity values), and what they wrote stays.
-//! 3. So compensations say what the row is when they are made, never what it was: what they carry was read from the page.
-//! 4. The records themselves name keys and fields (`btree::fields`) where others than the transaction may change a row: in
+//!    [test: a_rollback_undoes_it; test: what_was_changed_is_put_back_and_nothing_else]
+//! 4. So compensations say what the row is when they are made, never what it was: what they carry was read from the page.
+//!    [assert: undo/4]
+//! 5. The records themselves name keys and fields (`btree::fields`) where others than the transaction may change a row: in
 //!    base tables. In all other tables nobody else does while its lock is held, and a row is its own key. No catalog is
-//!    needed, so recovery can undo before anybody can read the catalog.
-//! 5. Undo never needs room: deleted rows are still there as ghosts, bytes given up by a shrinking row are reserved, and what
+//!    needed, so recovery can undo before anybody can read the catalog. [test: a_crash_undoes_it]
+//! 6. Undo never needs room: deleted rows are still there as ghosts, bytes given up by a shrinking row are reserved, and what
 //!    was inserted only has to go.
+//!    [test: room_for_undo_is_kept_when_rows_move; test: whatever_is_undone_finds_its_room]
 
 mod brought;
 
@@ -273,6 +278,10 @@ impl Database {
                 key: &[],
             },
         };
+        debug_assert!(
+            says_what_is(&page, &inverse),
+            "undo/4: page {id} has another row than its compensation says"
+        );
         self.change(tx, id, &mut page, &inverse, context, role)?;
         if context == Lcx::GAM
             && let (PageOp::SetBit { value, .. }, Some(file)) = (op, self.store.file(id.file))
@@ -311,6 +320,10 @@ impl Database {
             other => other,
         };
         let role = Role::Compensation(next);
+        debug_assert!(
+            page.page().alloc_unit() == au && page.page().level() == 0,
+            "undo/2: the row to undo is found outside the leaves of its tree"
+        );
         let found = page.page().expect_record(slot);
         let row = found.map_err(|e| self.corrupt(id, e))?.to_vec();
         let restored;
@@ -323,7 +336,7 @@ impl Database {
                 after,
                 fields: [],
                 ..
-            } => modify(slot, *offset, after, before),
+            } => modify(slot, *offset, now(&row, *offset, before, after), before),
             PageOp::Modify {
                 offset,
                 before,
@@ -340,6 +353,10 @@ impl Database {
             }
             _ => return Ok(()),
         };
+        debug_assert!(
+            says_what_is(&page, &op),
+            "undo/4: page {id} has another row than its compensation says"
+        );
         self.change(tx, id, &mut page, &op, context, role)?;
         Ok(())
     }
@@ -396,6 +413,32 @@ fn is_row_of(op: &PageOp<'_>, au: AllocUnitId, row: &[u8], pminlen: u16) -> bool
         PageOp::Modify { key, .. } => has(key),
         _ => false,
     }
+}
+
+/// What stands where `before` is put back. Fields of a fixed length (where a unit begins) may hold what a system transaction
+/// has written there since; all else is what the transaction has left.
+fn now<'r>(row: &'r [u8], offset: u16, before: &[u8], after: &'r [u8]) -> &'r [u8] {
+    let at = usize::from(offset);
+    let fixed = before.len() == after.len();
+    let there = row.get(at..at + after.len()).filter(|_| fixed);
+    there.unwrap_or(after)
+}
+
+/// Whether the page has what a compensation says that it takes from there: only debug builds ask.
+fn says_what_is(page: &PageWrite<'_>, op: &PageOp<'_>) -> bool {
+    let (slot, at, said) = match op {
+        PageOp::Delete { slot, row } | PageOp::Unghost { slot, row } => (*slot, 0, *row),
+        PageOp::Ghost { slot, row, .. } => (*slot, 0, *row),
+        PageOp::Modify {
+            slot,
+            offset,
+            before,
+            ..
+        } => (*slot, usize::from(*offset), *before),
+        _ => return true,
+    };
+    let row = page.page().expect_record(slot).unwrap_or_default();
+    row.get(at..).is_some_and(|rest| rest.starts_with(said))
 }
 
 fn modify<'a>(slot: u16, offset: u16, before: &'a [u8], after: &'a [u8]) -> PageOp<'a> {

@@ -12,6 +12,7 @@
 //!
 //! Order of the mutexes: owner's `turn` (held while sleeping; see [`helper`]), owner's `held`, partition (one; all of
 //! them in order for the deadlock search), the manager's `waiting`, owner's `waiting`, waiter's state. None of the others is held while sleeping.
+//! The ranks of `os::sync` are this order.
 //!
 //! Deadlocks are found by the blocked themselves. The last request that closes a cycle finds it when it has waited for
 //! [`DEADLOCK_FIRST_LOOK`]; a cycle cannot close in any other way, because a lock is only ever granted to an owner that
@@ -39,7 +40,7 @@ use std::time::Duration;
 
 use duramen_base::{RowsetId, SessionId, SqlError};
 use duramen_observe::{Counter, count};
-use duramen_os::sync::{Mutex, MutexGuard};
+use duramen_os::sync::{Mutex, MutexGuard, Rank};
 use duramen_os::time;
 
 pub use blocked::BlockedReport;
@@ -170,8 +171,14 @@ struct Granted {
 pub struct LockMark(u64);
 
 #[repr(align(64))]
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Partition(Mutex<Table>);
+
+impl Default for Partition {
+    fn default() -> Partition {
+        Partition(Mutex::ranked(Rank::LockTable, Table::default()))
+    }
+}
 
 type DeadlockHook = Box<dyn Fn(&DeadlockReport) + Send + Sync>;
 
@@ -225,7 +232,7 @@ impl LockManager {
             intents: Intents::new(),
             memory: LockMemory::default(),
             searches: AtomicU64::new(0),
-            waiting: Mutex::default(),
+            waiting: Mutex::ranked(Rank::LockWaiting, BTreeMap::new()),
             kept: Mutex::default(),
             on_deadlock: OnceLock::new(),
             blocked_after: AtomicU64::new(0),

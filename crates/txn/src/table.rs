@@ -183,6 +183,11 @@ impl TxnTable {
         );
     }
 
+    /// Whether it is in the table.
+    pub fn is_active(&self, xdes: XdesId) -> bool {
+        self.active.lock().contains_key(&xdes)
+    }
+
     pub fn active(&self) -> Vec<ActiveInfo> {
         let active = self.active.lock();
         active.values().map(|entry| entry.info()).collect()

@@ -1,14 +1,17 @@
 //! Transactions in the log: the lazy BEGIN, the chain of previous LSNs, COMMIT, ABORT, savepoints, two phases.
 //!
-//! Order at a commit, which everything above relies on:
+//! Invariants, which everything above relies on: the order at a commit
 //! 1. whatever the transaction read from or wrote to *other* databases becomes durable;
-//! 2. the COMMIT record is appended;
+//!    [test: a_commit_follows_what_it_read_elsewhere]
+//! 2. the COMMIT record is appended; [assert: txlog/2]
 //! 3. the commit is noted in the database's [`CommitTracker`] (full durability only);
+//!    [test: what_was_sent_is_true_after_a_power_loss]
 //! 4. where the database says COMMIT_WAIT = STATEMENT, the record is hardened (WRITELOG);
-//! 5. its row versions are published;
+//!    [test: with_statement_nobody_sees_what_a_crash_can_take]
+//! 5. its row versions are published; [assert: txlog/5]
 //! 6. and only then does it leave the table of active ones: readers may now take its pages for committed without a look
-//!    at locks or versions ([`crate::view`]);
-//! 7. the caller releases the locks.
+//!    at locks or versions ([`crate::view`]); [assert: view/1]
+//! 7. the caller releases the locks. [test: every_planted_bug_is_caught]
 //!
 //! Otherwise nothing here waits for the COMMIT record itself to become durable (unless a second database must follow
 //! it): that is owed to the client, and the packet gate waits for it.
@@ -506,7 +509,7 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
     }
     debug_assert!(
         !lsns.is_empty(),
-        "a transaction that has written commits somewhere"
+        "txlog/2: a transaction that has written commits nowhere"
     );
     debug_assert!(
         lsns.iter()
@@ -539,6 +542,10 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
     if let Some(writer) = state.writer.take()
         && hardened.is_ok()
     {
+        debug_assert!(
+            parts.iter().all(|p| p.log.table.is_active(p.xdes)),
+            "txlog/5: versions are published of one that is not active any more"
+        );
         writer.commit();
     }
     for part in parts.iter().filter(|p| !unknown.contains(&p.db)) {

@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, RowsetId};
 use duramen_os::memory::{Broker, Clerk, Tally};
-use duramen_os::sync::Mutex;
+use duramen_os::sync::{Mutex, Rank};
 
 use self::blind::Blind;
 use crate::hash::{FixedHashMap, FixedHasher};
@@ -366,14 +366,16 @@ impl Default for VersionStore {
 impl VersionStore {
     pub fn new() -> VersionStore {
         VersionStore(Arc::new(Shared {
-            clock: Mutex::default(),
+            clock: Mutex::ranked(Rank::VersionClock, Clock::default()),
             blind: Blind::default(),
             next_xsn: AtomicU64::new(0),
             entries: AtomicU64::new(0),
             bytes: Tally::new(Clerk::Versions),
             lost: AtomicU64::new(0),
             limit: AtomicU64::new(u64::MAX),
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            shards: (0..SHARDS)
+                .map(|_| Mutex::ranked(Rank::Versions, Shard::default()))
+                .collect(),
         }))
     }
 
@@ -426,7 +428,7 @@ impl VersionStore {
         VersionWriter(Arc::new(Writer {
             xsn: self.0.next_xsn.fetch_add(1, Ordering::Relaxed) + 1,
             outcome: AtomicU64::new(ACTIVE),
-            pushed: Mutex::default(),
+            pushed: Mutex::ranked(Rank::VersionsPushed, Vec::new()),
             count: AtomicU64::new(0),
             store: Arc::clone(&self.0),
         }))

@@ -3,9 +3,11 @@
 //! Fixed types occupy exactly `SqlType::fixed_bytes`; variable types are their bytes. Rows pack bits themselves: here a
 //! bit is one byte, 0 or 1. NULL is the row's business (its bitmap); a NULL of a fixed type encodes as zeros.
 //!
+//! Invariants
 //! 1. `decode(encode(v)) == v` for every value that fits the type.
+//!    [test: fixed_types_have_the_servers_bytes; test: variants_keep_type_and_value]
 //! 2. Decoding foreign bytes never panics and never yields a value outside its type's range: a bad one is error 5243,
-//!    which ends the connection.
+//!    which ends the connection. [test: foreign_bytes_are_refused_not_trusted]
 
 use duramen_base::messages::INCONSISTENCY;
 use duramen_base::{SqlError, SqlResult};

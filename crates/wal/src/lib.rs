@@ -2,10 +2,14 @@
 //! and the reader. It knows no pages and no SQL: a record is a header (the bytes of [`record`]) and bytes.
 //!
 //! [`Log`] is the door: `append` gives an LSN at once, `flush` makes everything up to an LSN durable, `read` walks over
-//! the records whether they are durable yet or not. What is promised: (1) a record at or below [`Log::durable_lsn`]
-//! survives any crash; (2) after a crash the log is a prefix of what was appended, never with a hole, never with
-//! something that was not appended; (3) a failed write ends the log for good ([`LogError::Poisoned`]): nothing is tried
-//! again, and what was not durable then is never reported as durable later.
+//! the records whether they are durable yet or not.
+//!
+//! Invariants, which are promised
+//! 1. A record at or below [`Log::durable_lsn`] survives any crash. [test: crash_and_recover]
+//! 2. After a crash the log is a prefix of what was appended, never with a hole, never with something that was not
+//!    appended. [test: crash_and_recover; test: rot_is_never_read_as_a_record]
+//! 3. A failed write ends the log for good ([`LogError::Poisoned`]): nothing is tried again, and what was not durable then is
+//!    never reported as durable later. [test: a_failed_write_poisons]
 
 #![deny(unsafe_code)]
 

@@ -7,12 +7,45 @@
 use std::cell::RefCell;
 use std::panic::Location;
 
-use super::Rank;
+#[cfg(debug_assertions)]
+use super::{
+    Rank,
+    order::{self, Class},
+};
+
+/// What a lock is among others: nothing in release builds.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Place {
+    #[cfg(debug_assertions)]
+    known: Option<Known>,
+}
+
+#[cfg(debug_assertions)]
+#[derive(Clone, Copy)]
+struct Known {
+    rank: Rank,
+    made: &'static Location<'static>,
+}
+
+impl Place {
+    /// That of a lock which the caller makes.
+    #[cfg(debug_assertions)]
+    #[track_caller]
+    pub const fn new(rank: Rank) -> Place {
+        let made = Location::caller();
+        Place {
+            known: Some(Known { rank, made }),
+        }
+    }
+}
 
 /// A lock that the thread holds.
 struct Held {
     address: usize,
+    #[cfg(debug_assertions)]
     rank: Rank,
+    #[cfg(debug_assertions)]
+    class: Class,
     at: &'static Location<'static>,
 }
 
@@ -27,34 +60,60 @@ pub fn held() -> Vec<&'static Location<'static>> {
     places.unwrap_or_default()
 }
 
-/// Asserts that the calling thread may wait for a lock of this rank: what it holds comes before it in the order.
+/// Asserts that the calling thread may wait for a lock of this place: what it holds comes before it in the order.
 #[inline]
 #[cfg_attr(debug_assertions, track_caller)]
-pub(super) fn may_wait(rank: Rank) {
+pub(super) fn may_wait<T: ?Sized>(_place: Place) {
     debug_assert!(
         !super::inside_global() || std::thread::panicking(),
         "global/1: a lock is waited for in a closure of a Global"
     );
-    if cfg!(debug_assertions) && rank != Rank::None && !std::thread::panicking() {
+    #[cfg(debug_assertions)]
+    if let Some(known) = _place.known.filter(|_| !std::thread::panicking()) {
+        let (class, at) = (class_of::<T>(known), Location::caller());
         let _ = HELD.try_with(|h| {
-            for held in h.borrow().iter().filter(|held| held.rank != Rank::None) {
-                debug_assert!(
-                    held.rank.lets_take(rank),
-                    "{rank:?} is waited for by a thread that took {:?} at {}",
-                    held.rank,
-                    held.at
-                );
+            for held in h.borrow().iter() {
+                assert_order(held, known.rank, class, at);
             }
         });
     }
 }
 
+#[cfg(debug_assertions)]
+fn class_of<T: ?Sized>(known: Known) -> Class {
+    Class {
+        made: known.made,
+        of: std::any::type_name::<T>(),
+    }
+}
+
+#[cfg(debug_assertions)]
+fn assert_order(held: &Held, rank: Rank, class: Class, at: &'static Location<'static>) {
+    debug_assert!(
+        held.rank.lets_take(rank),
+        "{rank:?} is waited for by a thread that took {:?} at {}",
+        held.rank,
+        held.at
+    );
+    let against = order::say(held.class, held.at, class, at);
+    debug_assert!(
+        against.is_none(),
+        "order/1: {}",
+        against.unwrap_or_default()
+    );
+}
+
 #[inline]
 #[cfg_attr(debug_assertions, track_caller)]
-pub(super) fn taken(address: usize, rank: Rank) {
-    if cfg!(debug_assertions) {
-        let at = Location::caller();
-        let held = Held { address, rank, at };
+pub(super) fn taken<T: ?Sized>(_address: usize, _place: Place) {
+    #[cfg(debug_assertions)]
+    if let Some(known) = _place.known {
+        let held = Held {
+            address: _address,
+            rank: known.rank,
+            class: class_of::<T>(known),
+            at: Location::caller(),
+        };
         let _ = HELD.try_with(|h| h.borrow_mut().push(held));
     }
 }

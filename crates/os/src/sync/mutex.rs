@@ -7,10 +7,9 @@ use super::{Rank, held};
 use crate::sim::sched::{self, Here, Wait};
 
 /// A lock around a value.
-#[derive(Default)]
 pub struct Mutex<T: ?Sized> {
     #[cfg(debug_assertions)]
-    rank: Rank,
+    place: held::Place,
     raw: parking_lot::Mutex<T>,
 }
 
@@ -24,16 +23,18 @@ pub struct MutexGuard<'a, T: ?Sized> {
 }
 
 impl<T> Mutex<T> {
+    #[cfg_attr(debug_assertions, track_caller)]
     pub const fn new(value: T) -> Mutex<T> {
         Mutex::ranked(Rank::None, value)
     }
 
     /// A lock with a place in the order of [`Rank`].
     #[cfg_attr(not(debug_assertions), expect(unused_variables))]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub const fn ranked(rank: Rank, value: T) -> Mutex<T> {
         Mutex {
             #[cfg(debug_assertions)]
-            rank,
+            place: held::Place::new(rank),
             raw: parking_lot::Mutex::new(value),
         }
     }
@@ -43,28 +44,35 @@ impl<T> Mutex<T> {
     }
 }
 
+impl<T: Default> Default for Mutex<T> {
+    #[cfg_attr(debug_assertions, track_caller)]
+    fn default() -> Mutex<T> {
+        Mutex::new(T::default())
+    }
+}
+
 impl<T: ?Sized> Mutex<T> {
     fn address(&self) -> usize {
         std::ptr::from_ref(&self.raw).addr()
     }
 
     #[inline]
-    fn rank(&self) -> Rank {
+    fn place(&self) -> held::Place {
         #[cfg(debug_assertions)]
-        return self.rank;
+        return self.place;
         #[cfg(not(debug_assertions))]
-        Rank::None
+        held::Place::default()
     }
 
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        held::may_wait(self.rank());
+        held::may_wait::<T>(self.place());
         let raw = match sched::possible() {
             false => self.raw.lock(),
             true => self.lock_here(),
         };
-        held::taken(self.address(), self.rank());
+        held::taken::<T>(self.address(), self.place());
         MutexGuard {
             owner: self,
             raw: Some(raw),
@@ -94,7 +102,7 @@ impl<T: ?Sized> Mutex<T> {
         if let Some(here) = &here {
             here.acquired(self.address());
         }
-        held::taken(self.address(), self.rank());
+        held::taken::<T>(self.address(), self.place());
         Some(MutexGuard {
             owner: self,
             raw: Some(raw),

@@ -3,6 +3,7 @@
 //! A lock that takes part has a row here. In debug builds a thread that waits for one whose rank is not above that of
 //! every ranked lock it holds panics, whether or not anybody is in its way; in release builds a rank is nothing. What is
 //! only tried cannot wait, so it is not looked at.
+//! Locks that have no rank have the order that is seen ([`super::order`]).
 //!
 //! Waits that are no locks (for a row, for a name) are looked at by [`super::held`].
 
@@ -57,16 +58,53 @@ pub enum Rank {
     Places,
     /// `storage`: the list of a database's data files.
     Files,
+    /// `txn`: whose turn it is among the threads of one owner of locks; held while one of them waits.
+    LockTurn,
+    /// `txn`: what an owner of locks has.
+    LocksHeld,
+    /// `txn`: the owners that have had private locks.
+    LockOwners,
+    /// `txn`: a part of the table of locks. All of them, in their order, for a search for deadlocks.
+    LockTable,
+    /// `txn`: the owners that wait.
+    LockWaiting,
+    /// `txn`: what an owner waits for.
+    OwnerWaiting,
+    /// `txn`: how a wait for a lock stands.
+    LockWait,
+    /// `txn`: some of the row versions.
+    Versions,
+    /// `txn`: what a writer has pushed.
+    VersionsPushed,
+    /// `txn`: commits and snapshots of row versions in their order.
+    VersionClock,
+    /// `wal`: who hears how far a log is durable; they are called under it.
+    LogSubscribers,
+    /// `txn`: the logs that the packet gate listens to.
+    GateLogs,
+    /// `txn`: the packets that wait for logs.
+    Gate,
+    /// `wal`: the threads of a log.
+    LogThreads,
+    /// `wal`: where a log was read last.
+    LogRead,
+    /// `wal`: a log.
+    Log,
 }
 
+#[cfg(debug_assertions)]
 impl Rank {
     /// Whether a thread may hold several.
     fn nests(self) -> bool {
-        matches!(self, Rank::Tree | Rank::Page | Rank::FileMaps)
+        matches!(
+            self,
+            Rank::Tree | Rank::Page | Rank::FileMaps | Rank::LockTable
+        )
     }
 
     /// Whether who holds `self` may wait for `next`.
     pub(super) fn lets_take(self, next: Rank) -> bool {
-        self < next || self == next && self.nests()
+        let unranked = self == Rank::None || next == Rank::None;
+        unranked || self < next || self == next && self.nests()
     }
 }

@@ -7,10 +7,9 @@ use super::{Rank, held};
 use crate::sim::sched::{self, Wait};
 
 /// A readers-writer lock around a value. Not recursive: a thread that reads twice may wait for a writer between.
-#[derive(Default)]
 pub struct RwLock<T: ?Sized> {
     #[cfg(debug_assertions)]
-    rank: Rank,
+    place: held::Place,
     raw: parking_lot::RwLock<T>,
 }
 
@@ -27,16 +26,18 @@ pub struct RwLockWriteGuard<'a, T: ?Sized> {
 }
 
 impl<T> RwLock<T> {
+    #[cfg_attr(debug_assertions, track_caller)]
     pub const fn new(value: T) -> RwLock<T> {
         RwLock::ranked(Rank::None, value)
     }
 
     /// A lock with a place in the order of [`Rank`].
     #[cfg_attr(not(debug_assertions), expect(unused_variables))]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub const fn ranked(rank: Rank, value: T) -> RwLock<T> {
         RwLock {
             #[cfg(debug_assertions)]
-            rank,
+            place: held::Place::new(rank),
             raw: parking_lot::RwLock::new(value),
         }
     }
@@ -46,29 +47,36 @@ impl<T> RwLock<T> {
     }
 }
 
+impl<T: Default> Default for RwLock<T> {
+    #[cfg_attr(debug_assertions, track_caller)]
+    fn default() -> RwLock<T> {
+        RwLock::new(T::default())
+    }
+}
+
 impl<T: ?Sized> RwLock<T> {
     fn address(&self) -> usize {
         std::ptr::from_ref(&self.raw).addr()
     }
 
     #[inline]
-    fn rank(&self) -> Rank {
+    fn place(&self) -> held::Place {
         #[cfg(debug_assertions)]
-        return self.rank;
+        return self.place;
         #[cfg(not(debug_assertions))]
-        Rank::None
+        held::Place::default()
     }
 
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         let address = self.address();
-        held::may_wait(self.rank());
+        held::may_wait::<T>(self.place());
         let raw = match sched::possible() {
             false => self.raw.read(),
             true => take(address, || self.raw.try_read(), || self.raw.read()),
         };
-        held::taken(address, self.rank());
+        held::taken::<T>(address, self.place());
         RwLockReadGuard {
             address,
             raw: Some(raw),
@@ -79,12 +87,12 @@ impl<T: ?Sized> RwLock<T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         let address = self.address();
-        held::may_wait(self.rank());
+        held::may_wait::<T>(self.place());
         let raw = match sched::possible() {
             false => self.raw.write(),
             true => take(address, || self.raw.try_write(), || self.raw.write()),
         };
-        held::taken(address, self.rank());
+        held::taken::<T>(address, self.place());
         RwLockWriteGuard {
             address,
             raw: Some(raw),
@@ -102,7 +110,7 @@ impl<T: ?Sized> RwLock<T> {
         if let Some(here) = &here {
             here.acquired(address);
         }
-        held::taken(address, self.rank());
+        held::taken::<T>(address, self.place());
         Some(RwLockReadGuard {
             address,
             raw: Some(raw),
@@ -120,7 +128,7 @@ impl<T: ?Sized> RwLock<T> {
         if let Some(here) = &here {
             here.acquired(address);
         }
-        held::taken(address, self.rank());
+        held::taken::<T>(address, self.place());
         Some(RwLockWriteGuard {
             address,
             raw: Some(raw),

@@ -218,3 +218,29 @@ fn equal_ranks_do_not_meet() {
     let together = || drop(roots[1].lock());
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(together)).is_err());
 }
+
+/// Locks without a rank have the order in which they are first taken, by way of others, too.
+#[test]
+#[cfg(debug_assertions)]
+fn what_is_seen_is_an_order() {
+    let (first, last) = (Mutex::new(1u8), Mutex::new(3u8));
+    let middle = RwLock::new(2u8);
+    {
+        let _first = first.lock();
+        let _middle = middle.read();
+    }
+    {
+        let _middle = middle.write();
+        let _last = last.lock();
+    }
+    let against = || {
+        let _last = last.lock();
+        let _first = first.lock();
+    };
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(against)).is_err());
+    // What is tried does not wait, and locks of one class say nothing.
+    let _last = last.lock();
+    assert!(first.try_lock().is_some());
+    let same = [0, 1].map(Mutex::<u8>::new);
+    let _both = (same[1].lock(), same[0].lock());
+}

@@ -81,8 +81,10 @@ impl Admin<'_> {
             let limit = databases.tempdb_limit(kind).map(|l| l.max(file.size));
             file.max_size = file.max_size.or(limit);
         }
-        let files = &db.entry.read().files;
-        if files.iter().any(|f| fold(&f.logical_name) == fold(name)) {
+        // Not beyond this question: what follows asks the list of databases, whose readers ask entries.
+        let is_same = |f: &FileEntry| fold(&f.logical_name) == fold(name);
+        let is_taken = db.entry.read().files.iter().any(is_same);
+        if is_taken {
             return Err(SqlError::new(&messages::LOGICAL_FILE_NAME_IN_USE, &[name]));
         }
         databases.may_place(&file.path, self.session.who.sysadmin)?;

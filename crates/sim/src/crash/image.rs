@@ -19,6 +19,8 @@ pub struct Prepared {
 /// Made at the first call, the same in every process.
 pub fn prepared() -> &'static Prepared {
     static PREPARED: OnceLock<Prepared> = OnceLock::new();
+    // Of this process nothing reads another program's files.
+    duramen_storage::format::sound::expect_own();
     PREPARED.get_or_init(|| Prepared {
         small: prepare(512),
         large: prepare(4096),

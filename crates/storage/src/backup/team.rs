@@ -1,9 +1,11 @@
 //! Threads that do the pieces of a job side by side, and the buffers that go round between them.
 //!
+//! Invariants
 //! 1. Pieces are given out in order and results come back in order, whoever is ready first.
+//!    [test: results_come_in_order_whoever_is_ready_first]
 //! 2. Who takes a piece has a buffer for it already, so the oldest piece under way never waits for a younger one. As many
-//!    pieces are under way as there are buffers.
-//! 3. Threads are gone when the team is: whoever gives a medium up may cut it then.
+//!    pieces are under way as there are buffers. [test: as_many_buffers_are_made_as_there_is_memory_for]
+//! 3. Threads are gone when the team is: whoever gives a medium up may cut it then. [test: a_team_that_is_given_up_ends]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,16 +1,20 @@
 //! The file list of a database, as its own pages have it: see `format::file_table` for the bytes.
 //!
-//! Why a crash leaves the old list or the new one:
+//! Invariants, by which a crash leaves the old list or the new one
 //! 1. Rows come and go in system transactions, so recovery has them whole.
+//!    [test: a_crash_leaves_the_files_before_or_after_and_loses_no_page]
 //! 2. A file is added like this: LOP_CREATE_FILE (durable), the file itself (synced), its row, commit (durable), the
 //!    table's page written down. Only then it gives extents. So a log record about a page of a file is found only where
 //!    the table on disk has the file already, and redo may leave out records about files that the table does not have.
+//!    [test: a_crash_leaves_the_files_before_or_after_and_loses_no_page]
 //! 3. A file is removed like this: no more extents from it, everything written down (checkpoint), its row goes, commit
 //!    (durable), the table's page written down, and at last the file itself. What redo leaves out is in the file, in
-//!    case the removal is undone.
+//!    case the removal is undone. [test: a_crash_leaves_the_files_before_or_after_and_loses_no_page]
 //! 4. A file that is left over, of an addition that was undone or a removal that was not finished, is deleted at the
 //!    next opening. It is known by the database's GUID in its header.
+//!    [test: a_crash_in_alter_and_drop_leaves_before_or_after]
 //! 5. Ids are given again. Records from before the LSN at which the file was added are about another one.
+//!    [test: a_crash_leaves_the_files_before_or_after_and_loses_no_page]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,10 +1,30 @@
-//! What holds for every page that this program has made: asserted before a page is written down.
+//! What holds for every page that this program has made: asserted before a page is written down, and when it is read.
 //!
 //! A page that comes from the disk may be anything: another program's, or damaged. It is looked at by the same rules, and
-//! what it breaks when it comes it may break when it goes ([`faults`]): only what was sound must stay so.
+//! what it breaks when it comes it may break when it goes ([`faults`]): only what was sound must stay so. But where all
+//! pages are ours, in the simulator and in this room's tests ([`expect_own`]), one that comes with a sound checksum is sound.
+
+#[cfg(debug_assertions)]
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::page::{BODY_BYTES, HEADER_BYTES, PageRef, is_ghost, page_type, record_kind};
 use duramen_base::PAGE_BYTES;
+
+#[cfg(debug_assertions)]
+static ALL_OWN: AtomicBool = AtomicBool::new(cfg!(test));
+
+/// From now on every page that this process reads, in whatever world of it, is one that the program has made: debug builds
+/// assert so. Pages that are damaged on purpose, without a checksum that fits, are errors before that.
+pub fn expect_own() {
+    #[cfg(debug_assertions)]
+    ALL_OWN.store(true, Ordering::Relaxed);
+}
+
+/// Whether a page that has been read must be sound.
+#[cfg(debug_assertions)]
+pub fn must_be_own() -> bool {
+    ALL_OWN.load(Ordering::Relaxed)
+}
 
 type Rule = (&'static str, fn(PageRef<'_>) -> bool);
 

@@ -38,11 +38,15 @@ impl Load {
         };
         if self.logging == Logging::Minimal {
             let start = rows.start;
-            let taken = self.fill_open(batch, rows.clone(), |id, slot, n| {
+            let db = rowset.db.clone();
+            let allowed = self.allowed(&db);
+            let taken = self.fill_open(allowed.as_ref(), batch, rows.clone(), |id, slot, n| {
                 let n = rowset.claim_slots(tx, id, slot..slot + n as u16)?;
                 note(id, slot..slot + n as u16);
                 Ok(n)
             })?;
+            // `append_heap_pages` asks again, and a backup may be waiting between.
+            drop(allowed);
             let taken = match taken {
                 0 => self.append_heap_pages(tx, batch, start..rows.end, true, &mut note)?,
                 n => n,

@@ -77,6 +77,8 @@ impl Load {
         rows: Range<usize>,
     ) -> SqlResult<usize> {
         let rowset = self.rowset.clone();
+        let db = rowset.db.clone();
+        let allowed = self.allowed(&db);
         let _shared = rowset.storage.latch.read();
         let key = batch.key(rows.start);
         match rowset.last_leaf(&key)? {
@@ -84,7 +86,7 @@ impl Load {
             _ => return Ok(0),
         }
         let start = rows.start;
-        self.fill_open(batch, rows, |id, _, n| {
+        self.fill_open(allowed.as_ref(), batch, rows, |id, _, n| {
             rowset.claim(tx, batch, start..start + n, &[id])
         })
     }

@@ -1,13 +1,18 @@
 //! Minimal logging: pages whose rows are in no record.
 //!
+//! Invariants
 //! 1. Only under SIMPLE or BULK_LOGGED, and only while no backup copies pages: a copy made before a page was filled has
 //!    nothing to fill it from. Whoever fills pages holds the room's lock for as long; a backup waits for it once, and from
 //!    then on rows are logged (`Backups::copying`). Pages that are open then take rows with records only, for ever.
 //!    While a chain of log backups goes on, their extents are marked for the next one first (`files::minimal`).
+//!    [test: a_log_backup_has_the_pages_that_no_record_has; test: a_load_that_is_open_during_a_log_backup_is_undone_in_the_copy]
 //! 2. Before a page is filled, the user's transaction has a record that says so (`extent`), whose LSN the page gets.
+//!    [test: what_is_loaded_without_records_is_kept_by_a_commit_alone]
 //! 3. A page is on disk before anything but links changes it with a record, and before its statement ends: redo of such a
 //!    record finds the rows that it expects. Until then it is *open*, and only its own load puts rows there.
+//!    [test: what_is_loaded_without_records_is_kept_by_a_commit_alone]
 //! 4. The number of rows is noted when pages are written down (`row_counts`).
+//!    [test: what_is_loaded_without_records_is_kept_by_a_commit_alone]
 
 use duramen_base::{PageId, SqlResult};
 use duramen_os::sync::RwLockReadGuard;
@@ -64,15 +69,17 @@ impl Load {
         self.unlogged.open.last().copied()
     }
 
-    /// Rows into the room of the open page; how many.
+    /// Rows into the room of the open page; how many. `allowed` is asked for before the tree or heap is latched, as by
+    /// whoever fills new pages: one order of the two.
     pub(super) fn fill_open(
         &mut self,
+        allowed: Option<&Allowed<'_>>,
         batch: &Batch<'_>,
         rows: std::ops::Range<usize>,
         claim: impl FnOnce(PageId, u16, usize) -> SqlResult<usize>,
     ) -> SqlResult<usize> {
         let db = self.rowset.db.clone();
-        let (Some(_allowed), Some(id)) = (self.allowed(&db), self.open_page()) else {
+        let (Some(_), Some(id)) = (allowed, self.open_page()) else {
             return Ok(0);
         };
         if self.unlogged.backups != db.backups.begun() || db.log_is_spent() {

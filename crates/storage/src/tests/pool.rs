@@ -13,7 +13,8 @@ use duramen_types::Value;
 
 use super::fixture::*;
 use crate::backup::{RestoreFiles, Tolerance};
-use crate::format::page::{Verify, verify};
+use crate::format::PageBytes;
+use crate::format::page::{PageMut, Verify, seal, verify};
 use crate::{Database, Engine, LockHint, RowLocator};
 
 fn fill(engine: &Arc<Engine>, db: &Arc<Database>, ids: std::ops::Range<i32>) {
@@ -345,4 +346,34 @@ fn indirect_checkpoints_keep_to_their_target() {
     // The setting outlives a crash.
     let engine = super::fixture::engine(&disk.crash(1).env(), 8 << 20);
     assert_eq!(open(&engine).unwrap().target_recovery_time(), 1);
+}
+
+/// What nobody can have written is found when it is read, though its checksum fits: the pair of what is asserted at a write.
+#[test]
+#[cfg(debug_assertions)]
+fn a_page_that_nobody_writes_so_is_no_page_of_ours() {
+    let disk = SimDisk::new(9);
+    let first = {
+        let engine = engine(&disk.env(), 8 << 20);
+        let db = create(&engine).unwrap();
+        fill(&engine, &db, 0..60);
+        let first = db.roots(clustered().au).first;
+        db.close().unwrap();
+        first.page as usize
+    };
+    let bytes = disk.durable_bytes(Path::new(MDF)).unwrap();
+    let from = first * PAGE_BYTES;
+    let mut page: Box<PageBytes> = Box::new(bytes[from..][..PAGE_BYTES].try_into().unwrap());
+    PageMut::new(&mut page).set_ghost_count(u16::MAX);
+    seal(&mut page);
+    disk.damage(Path::new(MDF), from as u64, &page[..]).unwrap();
+    let read = move || {
+        let engine = engine(&disk.env(), 8 << 20);
+        let db = open(&engine).unwrap();
+        let tx = begin(&engine, 60);
+        all(&db.rowset(&clustered()), &tx).len()
+    };
+    let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_err();
+    let said = said.downcast_ref::<String>().unwrap();
+    assert!(said.starts_with("format/3: page (1:"), "{said}");
 }

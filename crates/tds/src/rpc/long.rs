@@ -3,7 +3,9 @@
 //! A large value of a (max) type is not read at all: what is handed up says where in the message its bytes are. Everything
 //! else is read as [`super::parse_as`] reads it.
 //!
+//! Invariants
 //! 1. A window grows only while what begins in it does not end in it, and only as far as its source allows.
+//!    [test: a_message_outside_memory_reads_as_one_in_it]
 //! 2. Chunks are believed only as far as the message goes: a value that is handed up lies within it. [assert: rpc.long/2]
 
 use duramen_types::{SqlType, TypeId, Value};

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use duramen_base::{DbId, Lsn};
 use duramen_observe::{SessionWaits, WaitType, record_wait};
-use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::sync::{Mutex, Rank, RwLock};
 use duramen_os::time::{self, Instant};
 use duramen_wal::{DurableState, Log};
 
@@ -65,8 +65,8 @@ impl fmt::Debug for GateHub {
 impl Default for GateHub {
     fn default() -> Self {
         GateHub {
-            gate: Mutex::new(PacketGate::new()),
-            logs: RwLock::new(BTreeMap::new()),
+            gate: Mutex::ranked(Rank::Gate, PacketGate::new()),
+            logs: RwLock::ranked(Rank::GateLogs, BTreeMap::new()),
             deliver: OnceLock::new(),
         }
     }

@@ -2,12 +2,15 @@
 //!
 //! Every statement takes Sch-S, IS or IX on its table and on its pages, and these never stand against each other. So:
 //!
+//! Invariants
 //! 1. A *weak* request for a table or a page looks, under the mutex of its owner, who is registered by then, at the counter of
 //!    *strong* requests for the resource. While that is zero the lock is entered into the owner's list as *private*,
-//!    and that is all.
+//!    and that is all. [assert: intents/1; test: every_rule_is_needed]
 //! 2. A strong request counts itself first. Then it visits every registered owner, under that owner's mutex, and enters
 //!    private locks on its resource into the table. Then it asks the table like any other.
+//!    [assert: intents/2; test: intents_and_strong_locks_are_never_held_together]
 //! 3. It stays counted until its lock is given back, or until it ends without one.
+//!    [assert: intents/3; test: every_rule_is_needed]
 //!
 //! Either the visit comes after a weak lock was entered, and finds it; or before, and then the weak request sees the
 //! counter, because both held the owner's mutex. `intents/model.rs` has the steps under loom.
@@ -17,7 +20,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
-use duramen_os::sync::Mutex;
+use duramen_os::sync::{Mutex, Rank};
 
 use super::held::HeldLock;
 use super::mode::LockMode;
@@ -38,7 +41,7 @@ impl Intents {
     pub fn new() -> Intents {
         Intents {
             strong: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect(),
-            owners: Mutex::new(Vec::new()),
+            owners: Mutex::ranked(Rank::LockOwners, Vec::new()),
         }
     }
 
@@ -97,6 +100,10 @@ impl LockManager {
     pub(super) fn announce(&self, key: &Key) {
         self.intents.counter(key).fetch_add(1, Ordering::SeqCst);
         for owner in self.intents.owners() {
+            debug_assert!(
+                self.intents.counter(key).load(Ordering::SeqCst) > 0,
+                "intents/2: a strong request visits owners, and is not counted"
+            );
             let owner = LockOwner(owner);
             self.publish(&owner, &mut owner.0.held.lock(), key);
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, ObjectId, RowsetId, SessionId, SqlError};
 use duramen_observe::{Counter, count};
-use duramen_os::sync::Mutex;
+use duramen_os::sync::{Mutex, Rank};
 
 use super::LockMark;
 use super::held::HeldLocks;
@@ -213,7 +213,7 @@ impl LockOwner {
         let held = Held::default();
         LockOwner(Arc::new(OwnerState {
             intent: held.intent.clone(),
-            held: Mutex::new(held),
+            held: Mutex::ranked(Rank::LocksHeld, held),
             id,
             spid,
             priority: AtomicI8::new(0),
@@ -221,8 +221,8 @@ impl LockOwner {
             transaction: AtomicU64::new(0),
             drafts: Default::default(),
             cancelled: AtomicBool::new(false),
-            turn: Mutex::new(()),
-            waiting: Mutex::new(None),
+            turn: Mutex::ranked(Rank::LockTurn, ()),
+            waiting: Mutex::ranked(Rank::OwnerWaiting, None),
             before_wait: OnceLock::new(),
             for_ever: OnceLock::new(),
             attention: Mutex::new(None),

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{RowsetId, SqlError};
-use duramen_os::sync::{Condvar, Mutex};
+use duramen_os::sync::{Condvar, Mutex, Rank};
 use duramen_os::time::{self, Instant};
 
 use super::mode::{LockMode, ModeSet};
@@ -47,7 +47,7 @@ pub(super) struct Waiter {
 impl Waiter {
     pub fn new() -> Arc<Waiter> {
         Arc::new(Waiter {
-            state: Mutex::new(WaitState::Waiting),
+            state: Mutex::ranked(Rank::LockWait, WaitState::Waiting),
             wake: Condvar::new(),
             ended: OnceLock::new(),
         })

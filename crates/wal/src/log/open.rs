@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 
 use duramen_base::Lsn;
 use duramen_observe::{DbCounters, FileIo};
-use duramen_os::sync::{Condvar, Mutex, RwLock};
+use duramen_os::sync::{Condvar, Mutex, Rank, RwLock};
 use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions, time};
 
 use super::ahead::Ahead;
@@ -149,18 +149,18 @@ impl Log {
             cfg,
             planted,
             counters,
-            read_last: Mutex::new(None),
+            read_last: Mutex::ranked(Rank::LogRead, None),
             head: s.sealer.head().clone(),
             tight: s.tight.clone(),
-            state: Mutex::new(s),
+            state: Mutex::ranked(Rank::Log, s),
             progress: Condvar::new(),
             work: Condvar::new(),
-            subscribers: RwLock::new(Vec::new()),
-            flusher: Mutex::new(None),
-            helpers: Mutex::new(Vec::new()),
+            subscribers: RwLock::ranked(Rank::LogSubscribers, Vec::new()),
+            flusher: Mutex::ranked(Rank::LogThreads, None),
+            helpers: Mutex::ranked(Rank::LogThreads, Vec::new()),
             pulse: super::Pulse::default(),
             written: AtomicU64::new(0),
-            grower: Mutex::new(None),
+            grower: Mutex::ranked(Rank::LogThreads, None),
         });
         log.start_flusher();
         log
