@@ -97,10 +97,11 @@ fn every_planted_bug_is_caught() {
 }
 
 /// Bugs that random programs of whole sessions find (`--story sql`).
-const SESSIONS: [Bug; 5] = [
+const SESSIONS: [Bug; 6] = [
     Bug::RowKnownByImage,
     Bug::OldestUndoneFirst,
     Bug::PagesOfUndoneStay,
+    Bug::RoomNotKept,
     Bug::OutsideTwice,
     Bug::NameBeforeLock,
 ];
