@@ -20,7 +20,8 @@
 //! What a run asserts:
 //! 1. A statement is done or refused as the model says; its effect is seen by its session at once, by others when it is
 //!    committed, and by nobody after a rollback, whatever the reason for it.
-//! 2. After a crash rows and catalog are those that were committed, with or without what was in flight, and CHECKDB is clean.
+//! 2. After a crash rows and catalog are those that were committed, with or without what was in flight; after
+//!    every second one CHECKDB is clean, too.
 //! 3. However a transaction has ended, its session holds no lock but those of its databases; when that has gone, none at all.
 //! 4. When everybody has gone: rows and catalog as before, no lock, no transaction, CHECKDB clean, files sound.
 //! 5. When everybody has gone no page is in use, and those have no memory who have it for sessions and their statements
