@@ -268,4 +268,4 @@ impl Rowset {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

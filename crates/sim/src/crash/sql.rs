@@ -3,7 +3,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`table`], [`model`], [`define`], [`keys`], [`others`] | what tables are and have, and what operations make of them |
+//! | [`values`], [`table`], [`model`], [`define`], [`keys`], [`others`] | what tables are and have, and what operations make of them |
 //! | [`step`] | the steps of a story, and how they read as a script |
 //! | [`generate`] | what comes next |
 //! | [`kinds`], [`matrix`] | the kinds of statements, and how often each came to which end |
@@ -11,6 +11,7 @@
 //! | [`snapshot`] | what transactions under SNAPSHOT may see |
 //! | [`life`], [`hear`], [`judge`] | a life of the process: steps taken, what is told and answered judged in its order |
 //! | [`doubt`] | what running requests may have committed |
+//! | [`commits`] | what a crash comes after, and what a recovery has to repeat |
 //! | [`restores`] | restores beside, over and step by step: what may come of them |
 //! | [`show`] | how values read in a finding |
 //! | [`world`], [`found`], [`close`] | lives one after the other; what is looked at after a crash and when all have gone |
@@ -19,10 +20,14 @@
 //! What a run asserts:
 //! 1. A statement is done or refused as the model says; its effect is seen by its session at once, by others when it is
 //!    committed, and by nobody after a rollback, whatever the reason for it.
-//! 2. After a crash rows and catalog are those that were committed, with or without what was in flight.
-//! 3. When everybody has gone: rows and catalog as before, no lock, no transaction, CHECKDB clean, files sound.
-//! 4. When everybody has gone no page is in use and no memory of operators is borrowed.
-//! 5. No panic, nobody waits for ever, no error that nothing explains.
+//! 2. After a crash rows and catalog are those that were committed, with or without what was in flight; after
+//!    every second one CHECKDB is clean, too.
+//! 3. However a transaction has ended, its session holds no lock but those of its databases; when that has gone, none at all.
+//! 4. When everybody has gone: rows and catalog as before, no lock, no transaction, CHECKDB clean, files sound.
+//! 5. When everybody has gone no page is in use, and those have no memory who have it for sessions and their statements
+//!    (`close::EMPTY`).
+//! 6. Nobody comes to an end that `kinds::IMPOSSIBLE` says a statement cannot come to.
+//! 7. No panic, nobody waits for ever, no error that nothing explains.
 //!
 //! What is in flight when power fails is in doubt: with it or without it, for each session. Commits are hardened before they
 //! are told (COMMIT_WAIT = STATEMENT), so that nothing else is; what a released packet promises is the other stories' part.
@@ -41,6 +46,7 @@
 
 mod bulk;
 mod close;
+mod commits;
 mod define;
 mod disk;
 mod doubt;
@@ -66,6 +72,7 @@ mod shrink;
 mod snapshot;
 mod step;
 mod table;
+mod values;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,10 +1,14 @@
 //! The end of everybody's work: sessions go, and nothing may be left of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_os::memory::Clerk;
 use duramen_os::thread::{self, JoinHandle};
 use duramen_os::time;
+use duramen_session::Instance;
+use duramen_txn::{LockInfo, Resource};
 
 use super::super::image;
 use super::super::wire::execute;
@@ -55,6 +59,25 @@ fn whole(life: &mut Life<'_>) -> Result<(), Fault> {
     check_database(life)
 }
 
+/// A session that has no transaction holds nothing but the databases that it is in; one that has gone not even them.
+pub fn holds_nothing(life: &Life<'_>, spid: u16, has_gone: bool) -> Result<(), Fault> {
+    if life.is_off_already() {
+        return Ok(());
+    }
+    let all = life.instance.databases.all();
+    let locks = all.first().map(|d| d.db.engine.locks.snapshot());
+    let own = |l: &&LockInfo| l.spid.0 == spid;
+    let kept = |l: &&LockInfo| has_gone || !matches!(l.resource, Resource::Database(_));
+    let locks = locks.unwrap_or_default();
+    match locks.iter().filter(own).find(kept) {
+        Some(l) => {
+            let text = format!("session {spid} has ended its transaction, and holds {l:?}");
+            Err(Fault::new("lock kept", text))
+        }
+        None => Ok(()),
+    }
+}
+
 /// No lock and no transaction of a session that has gone.
 fn left(life: &Life<'_>) -> Result<(), Fault> {
     for open in life.instance.databases.all() {
@@ -100,7 +123,21 @@ fn met(life: &mut Life<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// No page is held and no memory borrowed. Writers of pages may be at work for a moment.
+/// Whose memory is for sessions and what they ask for: without any it is nobody's.
+const EMPTY: [Clerk; 10] = [
+    Clerk::Workspace,
+    Clerk::Values,
+    Clerk::Compile,
+    Clerk::Locks,
+    Clerk::Connections,
+    Clerk::Packets,
+    Clerk::Versions,
+    Clerk::Loads,
+    Clerk::Utilities,
+    Clerk::Backup,
+];
+
+/// No page is held, no transaction open and no memory borrowed. Writers of pages and who removes old versions may be at work for a moment.
 fn nothing_held(life: &Life<'_>) -> Result<(), Fault> {
     let engine = &life.instance.databases.engine;
     let since = time::now();
@@ -111,17 +148,30 @@ fn nothing_held(life: &Life<'_>) -> Result<(), Fault> {
         }
         thread::sleep(Duration::from_millis(1));
     }
-    let session = image::login_to(&life.instance, "master");
-    let mut session = session.map_err(|e| Fault::new("login", e))?;
-    let sql = "SELECT SUM(pages_kb) FROM sys.dm_os_memory_clerks WHERE type = 'MEMORYCLERK_SQLQERESERVATIONS'";
-    let reply = execute(&mut session, sql);
-    match reply.rows.first().and_then(|r| r[0].as_i64()) {
-        Some(0) => Ok(()),
-        kb => {
-            let text = format!("{kb:?} KB are borrowed, {:?}", reply.errors);
-            Err(Fault::new("memory held", text))
+    let since = time::now();
+    let all = life.instance.databases.all();
+    let open = all.iter().filter(|d| !d.db.transactions.table.is_empty());
+    while let Some(d) = open.clone().next().filter(|_| !life.is_off()) {
+        if since.elapsed() > STUCK {
+            let active = d.db.transactions.table.active();
+            let text = format!(
+                "in {} transactions are open for ever: {active:?}",
+                d.db.name
+            );
+            return Err(Fault::new("transaction left over", text));
         }
+        thread::sleep(Duration::from_millis(1));
     }
+    let held = || EMPTY.iter().find(|c| engine.memory.of(**c) > 0);
+    while let Some(clerk) = held().filter(|_| !life.is_off()) {
+        if since.elapsed() > STUCK {
+            let bytes = engine.memory.of(*clerk);
+            let text = format!("{clerk:?} has {bytes} bytes, and nobody is there");
+            return Err(Fault::new("memory held", text));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 fn check_database(life: &Life<'_>) -> Result<(), Fault> {
@@ -134,6 +184,14 @@ fn check_database(life: &Life<'_>) -> Result<(), Fault> {
         let text = format!("{count:?} transactions are left, {:?}", reply.errors);
         return Err(Fault::new("transaction left over", text));
     }
+    drop(session);
+    check(&life.instance)
+}
+
+/// CHECKDB of the databases.
+pub fn check(instance: &Arc<Instance>) -> Result<(), Fault> {
+    let session = image::login_to(instance, "master");
+    let mut session = session.map_err(|e| Fault::new("login", e))?;
     for db in DATABASES {
         let reply = execute(
             &mut session,

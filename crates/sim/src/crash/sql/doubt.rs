@@ -1,7 +1,6 @@
 //! What is in doubt: what running requests may have committed, when power fails or when nobody has told yet.
 
 use super::disk::DATABASES;
-use super::kinds;
 use super::life::{Life, Txn};
 use super::matrix::Ending;
 use super::model::{Model, Op};
@@ -35,8 +34,8 @@ pub fn power(life: &mut Life<'_>, cuts: Vec<u64>) -> End {
         let mut kinds = txn.as_ref().map_or_else(Vec::new, |t| t.kinds.clone());
         let mut ending = Ending::CrashBefore;
         if let Some(busy) = w.busy.take() {
-            kinds.extend(busy.left().iter().flat_map(|s| kinds::of(&s.sql)));
             let is_alone = txn.is_none();
+            kinds.extend(busy.batch.kinds(busy.told, is_alone));
             let mut alternatives = alternatives(txn.unwrap_or_default(), busy.left());
             if let Effect::Over(path) = &busy.batch.stmts[0].effect
                 && let Some(kept) = life.world.backups.get(path)
@@ -55,11 +54,8 @@ pub fn power(life: &mut Life<'_>, cuts: Vec<u64>) -> End {
         }
         life.world.matrix.count(&kinds, ending);
     }
-    let committed = std::mem::take(&mut life.world.committed);
-    for kinds in &committed {
-        life.world.matrix.count(kinds, Ending::CrashAfter);
-    }
-    life.world.committed_before = committed;
+    let instance = life.instance.clone();
+    life.world.lost_power(&instance);
     life.world.in_doubt = in_doubt;
     End::Down(cuts)
 }

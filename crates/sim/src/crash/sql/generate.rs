@@ -2,6 +2,7 @@
 
 mod admin;
 mod aims;
+mod alone;
 mod chains;
 mod flow;
 mod kind;

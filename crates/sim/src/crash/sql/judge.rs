@@ -1,5 +1,7 @@
 //! What an answer says, and what it makes of the model.
 
+use super::close;
+use super::commits::committed;
 use super::doubt;
 use super::fault::Fault;
 use super::found;
@@ -101,7 +103,12 @@ pub fn answer(life: &mut Life<'_>, who: usize, answer: Answer) -> Result<(), Fau
         killed(life, who);
         return life_leaves(life, who);
     }
-    Ok(())
+    // However its transaction has ended: with its locks.
+    let w = &life.who[who];
+    match w.seat.as_ref().and_then(|s| s.spid()) {
+        Some(spid) if w.txn.is_none() => close::holds_nothing(life, spid, false),
+        _ => Ok(()),
+    }
 }
 
 /// A session's batch has told that so many of its statements are done: the model follows.
@@ -132,6 +139,7 @@ struct Context<'a> {
     batch: &'a Batch,
     seen: &'a Model,
     cancelled: bool,
+    leaves: bool,
     killed: bool,
     /// So many of its statements are done, and the model has followed.
     told: usize,
@@ -146,6 +154,7 @@ impl<'a> Context<'a> {
             batch: &busy.batch,
             seen: &busy.seen,
             cancelled: busy.cancelled,
+            leaves: busy.leaves,
             killed: busy.killed,
             told: busy.told,
             states: &busy.states,
@@ -172,9 +181,7 @@ impl<'a> Context<'a> {
             .map(|e| e.number)
             .filter(|n| *n != KILLED)
             .collect();
-        // Of a text that goes to another database first an interruption may leave but that.
-        let interrupted = self.cancelled || self.killed;
-        let least = 1 + usize::from(interrupted && stmt.sql.contains("USE master; "));
+        let least = stmt.ends(self.cancelled || self.killed);
         if errors.is_empty() && answer.has_done(stmt.is_string(), least) {
             self.done(life, stmt, Some(answer))?;
             if !answer.has(KILLED) {
@@ -189,13 +196,15 @@ impl<'a> Context<'a> {
                 self.refusal(life, stmt, e.number, &e.to_string())?;
                 if e.number == 1205 {
                     ending = Ending::Deadlock;
+                    self.count(life, stmt, ending);
                 }
             }
-            None if self.cancelled => ending = Ending::Attention,
+            None if self.cancelled => {
+                ending = self.interruption();
+                self.count(life, stmt, ending);
+            }
             None if self.killed => {
-                if life.who[self.who].txn.is_none() {
-                    self.count(life, stmt, Ending::Kill);
-                }
+                self.count(life, stmt, Ending::Kill);
                 return Ok(());
             }
             None => return Err(self.fault("no answer", "neither an error nor an end")),
@@ -203,10 +212,15 @@ impl<'a> Context<'a> {
         if answer.has(KILLED) {
             return Ok(());
         }
-        if ending == Ending::Attention {
-            self.count(life, stmt, ending);
-        }
         self.after(life, answer, ending, errors.first().copied())
+    }
+
+    /// What has stopped it: an attention; or its client has gone, which comes as one.
+    fn interruption(&self) -> Ending {
+        match self.leaves {
+            true => Ending::Disconnect,
+            false => Ending::Attention,
+        }
     }
 
     /// What restores leave that have not been told as done.
@@ -554,7 +568,7 @@ impl<'a> Context<'a> {
                 return Err(self.fault("committed beside", &text));
             }
         }
-        committed(life, kinds);
+        committed(life, self.who, kinds);
         life.note_state();
         Ok(())
     }
@@ -602,20 +616,25 @@ impl<'a> Context<'a> {
             } else if !self.cancelled && !self.killed {
                 return Err(self.fault("no answer", "neither an error nor an end"));
             }
-            if answer.has(KILLED) || self.killed {
+            let number = e.map(|e| e.number);
+            let killed = answer.has(KILLED) || self.killed;
+            let ending = match number {
+                Some(1205) => Ending::Deadlock,
+                _ if killed => Ending::Kill,
+                _ if self.cancelled => self.interruption(),
+                _ => Ending::XactAbort,
+            };
+            if ending != Ending::XactAbort {
+                let kinds = self.batch.kinds(came, life.who[self.who].txn.is_none());
+                life.world.matrix.count(&kinds, ending);
+            }
+            if killed {
                 return Ok(());
             }
-            let ending = if self.cancelled {
-                Ending::Attention
-            } else {
-                Ending::XactAbort
-            };
-            let number = e.map(|e| e.number);
             self.come_home(life);
             return match (number, self.cancelled) {
                 // A refused statement, with nothing behind it that counts.
-                (Some(n), false) if self.batch.stmts.len() == 1 => {
-                    let ending = if n == 1205 { Ending::Deadlock } else { ending };
+                (Some(_), false) if self.batch.stmts.len() == 1 => {
                     self.after(life, answer, ending, number)
                 }
                 _ => self.cut_short(life, answer, ending),
@@ -698,16 +717,7 @@ fn procedure(model: &Model, at: &At) -> Option<i64> {
 fn done_kinds(life: &mut Life<'_>, who: usize, kinds: &[usize]) {
     match &mut life.who[who].txn {
         Some(txn) => txn.kinds.extend(kinds),
-        None => committed(life, kinds.to_vec()),
-    }
-}
-
-pub fn committed(life: &mut Life<'_>, kinds: Vec<usize>) {
-    life.world.matrix.count(&kinds, Ending::Commit);
-    let last = &mut life.world.committed;
-    last.push(kinds);
-    if last.len() > 12 {
-        last.remove(0);
+        None => committed(life, who, kinds.to_vec()),
     }
 }
 

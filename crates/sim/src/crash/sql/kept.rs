@@ -234,7 +234,7 @@ fn what_waited_for_a_commit_comes_after_it() {
             ],
         ),
         at_once(one(0, commit())),
-        Step::Rest { ms: 2 },
+        Step::Rest { us: 2000 },
         one(0, insert("t4", 4)),
     ]);
 }

@@ -20,15 +20,13 @@ pub enum Cover {
 /// What can become of statements of a kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// Everything: it changes rows or names, in a transaction or as one.
+    /// It changes rows or names, in a transaction or as one.
     Change,
-    /// It runs in transactions, and has nothing to be undone or to be refused.
+    /// It runs in transactions, and has nothing to be undone: it comes to what its transaction comes to.
     Beside,
-    /// It cannot be in a transaction, and takes its time.
+    /// No transaction takes it.
     Alone,
-    /// It cannot be in a transaction, and is over at once.
-    Short,
-    /// It begins or ends transactions.
+    /// It begins or ends transactions; within another one it comes to what that comes to.
     Flow,
 }
 
@@ -88,72 +86,41 @@ pub struct Impossible {
 
 use Ending::*;
 
+/// Ends of transactions.
+const OF_TRANSACTIONS: &[Ending] = &[Rollback, Savepoint, XactAbort, CrashBefore];
+
+/// Whoever comes to one of these cells all the same fails at once ([`super::matrix::Matrix::count`]), and that the statements
+/// of these rows are refused in a transaction every story tries (`generate::alone`).
 pub const IMPOSSIBLE: &[Impossible] = &[
     Impossible {
-        of: Of::Fate(Fate::Beside),
-        endings: &[CrashInside, Caught, Attention],
-        why: "it commits nothing and is over at once",
+        of: Of::Kinds(&[
+            "CREATE DATABASE",
+            "ALTER DATABASE",
+            "DROP DATABASE",
+            "ALTER DATABASE SCOPED CONFIGURATION",
+        ]),
+        endings: OF_TRANSACTIONS,
+        why: "a transaction refuses it (226): it is in none that could end so",
+    },
+    Impossible {
+        of: Of::Kinds(&["BACKUP DATABASE", "BACKUP LOG", "RESTORE", "RESTORE LOG"]),
+        endings: OF_TRANSACTIONS,
+        why: "a transaction refuses it (3021): it is in none that could end so",
+    },
+    Impossible {
+        of: Of::Kinds(&["KILL"]),
+        endings: OF_TRANSACTIONS,
+        why: "a transaction refuses it (6115): it is in none that could end so",
+    },
+    Impossible {
+        of: Of::Kinds(&["RECONFIGURE"]),
+        endings: OF_TRANSACTIONS,
+        why: "a transaction refuses it (574): it is in none that could end so",
     },
     Impossible {
         of: Of::Fate(Fate::Alone),
-        endings: &[
-            Rollback,
-            Savepoint,
-            XactAbort,
-            Caught,
-            Deadlock,
-            Disconnect,
-            CrashBefore,
-        ],
-        why: "it is not in transactions",
-    },
-    Impossible {
-        of: Of::Fate(Fate::Short),
-        endings: &[
-            Rollback,
-            Savepoint,
-            XactAbort,
-            Caught,
-            Deadlock,
-            Disconnect,
-            CrashBefore,
-        ],
-        why: "it is not in transactions",
-    },
-    Impossible {
-        of: Of::Fate(Fate::Short),
-        endings: &[Attention, Kill, CrashInside],
-        why: "it is over at once, and nobody comes between",
-    },
-    Impossible {
-        of: Of::Fate(Fate::Flow),
-        endings: &[
-            Rollback,
-            Savepoint,
-            XactAbort,
-            Caught,
-            Deadlock,
-            Attention,
-            Kill,
-            Disconnect,
-            CrashInside,
-        ],
-        why: "it is itself the beginning or the end",
-    },
-    Impossible {
-        of: Of::Kinds(&["UPDATE STATISTICS"]),
-        endings: &[CrashInside],
-        why: "what it finds out stays in memory: no write of its commit is waited for",
-    },
-    Impossible {
-        of: Of::Kinds(&["INSERT BULK"]),
-        endings: &[Caught],
-        why: "its rows come in a request of their own",
-    },
-    Impossible {
-        of: Of::Kinds(&["DROP DATABASE"]),
-        endings: &[Attention, Kill],
-        why: "what it has begun it ends, and nothing of it waits",
+        endings: &[Deadlock],
+        why: "without a transaction it holds nothing that another waits for while it waits itself",
     },
 ];
 
@@ -245,23 +212,23 @@ kinds! {
     AlterServerRole "ALTER SERVER ROLE" in "ALTER SERVER ROLE" Made, Change;
     Permission "GRANT, DENY, REVOKE" in "GRANT, DENY, REVOKE" Made, Change;
     ServerPermission "GRANT, DENY, REVOKE on the server" in "GRANT, DENY, REVOKE on the server" Made, Change;
-    AlterAuthorization "ALTER AUTHORIZATION" in "ALTER AUTHORIZATION" Made, Short;
-    CreateEventSession "CREATE EVENT SESSION" in "CREATE EVENT SESSION" Not("kept in master as text, as logins are; what they gather is not what this story is about"), Short;
-    AlterEventSession "ALTER EVENT SESSION" in "ALTER EVENT SESSION" Not("kept in master as text, as logins are; what they gather is not what this story is about"), Short;
-    DropEventSession "DROP EVENT SESSION" in "DROP EVENT SESSION" Not("kept in master as text, as logins are; what they gather is not what this story is about"), Short;
+    AlterAuthorization "ALTER AUTHORIZATION" in "ALTER AUTHORIZATION" Made, Change;
+    CreateEventSession "CREATE EVENT SESSION" in "CREATE EVENT SESSION" Not("kept in master as text, as logins are; what they gather is not what this story is about"), Alone;
+    AlterEventSession "ALTER EVENT SESSION" in "ALTER EVENT SESSION" Not("kept in master as text, as logins are; what they gather is not what this story is about"), Alone;
+    DropEventSession "DROP EVENT SESSION" in "DROP EVENT SESSION" Not("kept in master as text, as logins are; what they gather is not what this story is about"), Alone;
     CreateDatabase "CREATE DATABASE" in "CREATE DATABASE" Made, Alone;
     AlterDatabase "ALTER DATABASE" in "ALTER DATABASE" Made, Alone;
     DropDatabase "DROP DATABASE" in "DROP DATABASE" Made, Alone;
-    ScopedConfiguration "ALTER DATABASE SCOPED CONFIGURATION" in "ALTER DATABASE SCOPED CONFIGURATION" Made, Short;
+    ScopedConfiguration "ALTER DATABASE SCOPED CONFIGURATION" in "ALTER DATABASE SCOPED CONFIGURATION" Made, Alone;
     BackupDatabase "BACKUP DATABASE" in "BACKUP DATABASE" Made, Alone;
     BackupLog "BACKUP LOG" in "BACKUP LOG" Made, Alone;
     Restore "RESTORE" in "RESTORE" Made, Alone;
     RestoreLog "RESTORE LOG" in "RESTORE" Made, Alone;
-    RestoreShows "RESTORE VERIFYONLY, HEADERONLY, ..." in "RESTORE HEADERONLY, FILELISTONLY, LABELONLY, VERIFYONLY, REWINDONLY" Made, Short;
+    RestoreShows "RESTORE VERIFYONLY, HEADERONLY, ..." in "RESTORE HEADERONLY, FILELISTONLY, LABELONLY, VERIFYONLY, REWINDONLY" Made, Beside;
     Checkpoint "CHECKPOINT" in "CHECKPOINT" Made, Beside;
-    Kill "KILL" in "KILL" Made, Short;
-    Shutdown "SHUTDOWN" in "SHUTDOWN" Not("every story ends with a shutdown; an embedded server refuses the statement"), Short;
-    Reconfigure "RECONFIGURE" in "RECONFIGURE" Made, Short;
+    Kill "KILL" in "KILL" Made, Alone;
+    Shutdown "SHUTDOWN" in "SHUTDOWN" Not("every story ends with a shutdown; an embedded server refuses the statement"), Alone;
+    Reconfigure "RECONFIGURE" in "RECONFIGURE" Made, Alone;
     Dbcc "DBCC" in "DBCC" Made, Beside;
     Use "USE" in "USE" Made, Beside;
     Exec "EXECUTE" in "EXECUTE" Made, Beside;

@@ -17,7 +17,7 @@ use super::seat::{Answer, Bell, Seat};
 use super::snapshot::Snapshot;
 use super::step::{Batch, Effect, Form, Level, Step, Stmt};
 use super::world::{End, SESSIONS, Source, World};
-use super::{bulk, close, doubt, fits, judge, kinds};
+use super::{bulk, close, commits, doubt, fits, judge, kinds};
 
 /// KILL of a session that is not there.
 const NOT_ACTIVE: i32 = 6106;
@@ -46,6 +46,8 @@ pub struct Txn {
 pub struct Busy {
     pub batch: Batch,
     pub cancelled: bool,
+    /// Its client goes, and does not wait for the end.
+    pub leaves: bool,
     pub killed: bool,
     /// What was committed while it ran, where that matters.
     pub states: Vec<Model>,
@@ -73,6 +75,8 @@ pub struct Who {
     pub xact_abort: bool,
     pub level: Level,
     pub busy: Option<Busy>,
+    /// Where the logs ended when it was last asked for something.
+    pub began: commits::Places,
 }
 
 impl Who {
@@ -164,6 +168,11 @@ impl<'a> Life<'a> {
             self.disk.power_off_after(0);
         }
         self.disk.is_off() || failed
+    }
+
+    /// The same, and nothing is done about it.
+    pub fn is_off_already(&self) -> bool {
+        self.disk.is_off() || self.disk.failures() > self.bell.spared()
     }
 
     pub fn note(&mut self, step: Step) {
@@ -365,8 +374,8 @@ impl<'a> Life<'a> {
                 self.wait_for(who)
             }
             Step::Kill { by, who } => self.kill(by, who),
-            Step::Rest { ms } => {
-                thread::sleep(Duration::from_millis(ms));
+            Step::Rest { us } => {
+                thread::sleep(Duration::from_micros(us));
                 self.settle()
             }
             Step::Fails { after } => {
@@ -409,7 +418,9 @@ impl<'a> Life<'a> {
         }
         let sql = batch.sql();
         self.world.statements += batch.stmts.len() as u64;
+        let began = commits::ends(&self.instance);
         let w = &mut self.who[who];
+        w.began = began;
         let Some(seat) = &w.seat else { return };
         match &batch.form {
             Form::Bulk(load) => seat.bulk(sql, bulk::rows(load)),
@@ -419,6 +430,7 @@ impl<'a> Life<'a> {
         w.busy = Some(Busy {
             batch,
             cancelled: false,
+            leaves: false,
             killed: false,
             states: vec![self.world.model.clone()],
             seen,
@@ -541,6 +553,9 @@ impl<'a> Life<'a> {
 
     pub fn leave(&mut self, who: usize) -> Result<(), Fault> {
         let interrupted = !self.is_whole(who) && self.who[who].attention();
+        if let Some(busy) = &mut self.who[who].busy {
+            busy.leaves = interrupted;
+        }
         if interrupted || self.who[who].busy.is_some() {
             let since = time::now();
             while self.who[who].busy.is_some() && !self.is_off() {
@@ -558,6 +573,7 @@ impl<'a> Life<'a> {
             self.who[who].seat = Some(seat);
             return Ok(());
         }
+        let spid = seat.spid();
         let thread = seat.leave();
         let since = time::now();
         while !thread.is_finished() {
@@ -568,6 +584,9 @@ impl<'a> Life<'a> {
                 return Err(Fault::new("stuck leaving", judge::stuck(self)));
             }
             thread::sleep(Duration::from_micros(50));
+        }
+        if let Some(spid) = spid {
+            close::holds_nothing(self, spid, true)?;
         }
         judge::left(self, who);
         self.settle()
@@ -584,11 +603,12 @@ impl<'a> Life<'a> {
         if let Some(busy) = &mut self.who[who].busy {
             again = std::mem::replace(&mut busy.killed, true);
         }
+        self.who[by].began = commits::ends(&self.instance);
         let Some(answer) = self.ask(by, &format!("KILL {spid}")) else {
             return Ok(());
         };
         self.world.statements += 1;
-        judge::committed(self, vec![kinds::number("KILL")]);
+        commits::committed(self, by, vec![kinds::number("KILL")]);
         // Who has been killed before may be gone.
         let gone = |e: &&SqlError| !(again && e.number == NOT_ACTIVE);
         if let Some(e) = answer.errors.iter().find(gone) {

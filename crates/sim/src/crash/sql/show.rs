@@ -37,7 +37,8 @@ fn val(v: &Val) -> String {
         Val::Null => "NULL".to_owned(),
         Val::Any => "?".to_owned(),
         Val::Int(n) => n.to_string(),
-        Val::Run(letter, n) => {
+        Val::Day(_) | Val::Guid(_) => v.sql(),
+        Val::Run(letter, n) | Val::Bytes(letter, n) | Val::Xml(letter, n) => {
             let shown = char::from(*letter)
                 .to_string()
                 .repeat(SHOWN.min(*n as usize));

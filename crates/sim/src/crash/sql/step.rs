@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use duramen_os::sim::DiskOp;
 
 use super::model::{At, Filter, Op};
-use super::show;
 use super::table::Val;
+use super::{kinds, show};
 
 /// How a session reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -79,6 +79,9 @@ pub enum Effect {
     Shown(String),
 }
 
+/// See [`Stmt::later`].
+const LATER: &str = "WAITFOR DELAY '00:00:00.020'; ";
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stmt {
     pub sql: String,
@@ -98,6 +101,19 @@ impl Stmt {
             Effect::Look { at, .. } | Effect::Calls(at) => vec![(at.clone(), false)],
             _ => Vec::new(),
         }
+    }
+
+    /// Something is waited for first: whoever comes to interrupt it comes in time.
+    pub fn later(self) -> Stmt {
+        let sql = format!("{LATER}{}", self.sql);
+        Stmt { sql, ..self }
+    }
+
+    /// How many ends its text tells of, at least, when it has done what it is for.
+    pub fn ends(&self, interrupted: bool) -> usize {
+        // Of a text that goes to another database first an interruption may leave but that.
+        let goes = interrupted && self.sql.contains("USE master; ");
+        1 + usize::from(goes) + usize::from(self.sql.starts_with(LATER))
     }
 
     /// In a string it would be the same: not so a temporary table or procedure, which goes with the string.
@@ -244,6 +260,20 @@ impl Batch {
         })
     }
 
+    /// The kinds of its statements from this one on, and of what is written around them. What a transaction is to refuse is
+    /// no part of it.
+    pub fn kinds(&self, from: usize, is_alone: bool) -> Vec<usize> {
+        let refused = |s: &&Stmt| !is_alone && matches!(s.effect, Effect::Fails(_));
+        let left = self.stmts.iter().skip(from).filter(|s| !refused(s));
+        let mut all: Vec<usize> = left.flat_map(|s| kinds::of(&s.sql)).collect();
+        if matches!(self.form, Form::Try(_) | Form::Around(..)) {
+            all.extend(kinds::around(&self.sql()));
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// The tables that it touches, and whether their definition.
     pub fn touches(&self) -> Vec<(At, bool)> {
         self.stmts.iter().flat_map(Stmt::touches).collect()
@@ -278,8 +308,8 @@ pub enum Step {
     Cancel { who: usize, after: u64 },
     /// KILL of session `who` by session `by`.
     Kill { by: usize, who: usize },
-    /// Nothing happens for so many milliseconds.
-    Rest { ms: u64 },
+    /// Nothing happens for so many microseconds.
+    Rest { us: u64 },
     /// Power fails in the midst of the n-th change of the disk from now on.
     Fails { after: u64 },
     /// The n-th operation of this kind from now on fails.
@@ -313,7 +343,7 @@ impl Step {
             Step::Kill { by, who } => {
                 format!("-- session {}\nKILL <session {}>", by + 1, who + 1)
             }
-            Step::Rest { ms } => format!("-- {ms} ms pass"),
+            Step::Rest { us } => format!("-- {us} us pass"),
             Step::Fails { after } => {
                 format!("-- power fails in the change {after} of the disk from here")
             }

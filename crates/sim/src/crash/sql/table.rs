@@ -6,120 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use duramen_types::Value;
-
-/// A value of a column.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Val {
-    Null,
-    Int(i64),
-    /// A letter, and how often.
-    Run(u8, u32),
-    /// Made by an identity: any number, but not NULL.
-    Any,
-}
-
-impl Val {
-    /// As an expression.
-    pub fn sql(&self) -> String {
-        match self {
-            Val::Null | Val::Any => "NULL".to_owned(),
-            Val::Int(n) => n.to_string(),
-            Val::Run(c, n) if *n <= 12 => {
-                format!("'{}'", char::from(*c).to_string().repeat(*n as usize))
-            }
-            Val::Run(c, n) if *n <= 8000 => format!("REPLICATE('{}', {n})", char::from(*c)),
-            Val::Run(c, n) => format!(
-                "REPLICATE(CONVERT(varchar(max), '{}'), {n})",
-                char::from(*c)
-            ),
-        }
-    }
-
-    /// Whether a value that was read is this one.
-    pub fn fits(&self, read: &Value) -> bool {
-        match self {
-            Val::Null => read.is_null(),
-            Val::Any => !read.is_null(),
-            Val::Int(n) => match read {
-                Value::Decimal(d) => d.to_string().split('.').next() == Some(&n.to_string()),
-                other => other.as_i64() == Some(*n),
-            },
-            Val::Run(c, n) => match read {
-                Value::VarChar(b) => is_run(b.iter().map(|b| u16::from(*b)), *c, *n),
-                Value::NVarChar(u) => is_run(u.iter().copied(), *c, *n),
-                _ => false,
-            },
-        }
-    }
-}
-
-/// Blanks at the end are those of char.
-fn is_run(units: impl Iterator<Item = u16>, letter: u8, count: u32) -> bool {
-    let (mut letters, mut blanks) = (0, 0);
-    for u in units {
-        if u == u16::from(b' ') {
-            blanks += 1;
-        } else if u == u16::from(letter) && blanks == 0 {
-            letters += 1;
-        } else {
-            return false;
-        }
-    }
-    letters == count
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ty {
-    Int,
-    BigInt,
-    Decimal,
-    Char(u32),
-    Varchar(u32),
-    NVarchar(u32),
-    /// varchar(max)
-    Max,
-}
-
-impl Ty {
-    pub fn sql(self) -> String {
-        match self {
-            Ty::Int => "int".to_owned(),
-            Ty::BigInt => "bigint".to_owned(),
-            Ty::Decimal => "decimal(18, 2)".to_owned(),
-            Ty::Char(n) => format!("char({n})"),
-            Ty::Varchar(n) => format!("varchar({n})"),
-            Ty::NVarchar(n) => format!("nvarchar({n})"),
-            Ty::Max => "varchar(max)".to_owned(),
-        }
-    }
-
-    pub fn is_number(self) -> bool {
-        matches!(self, Ty::Int | Ty::BigInt | Ty::Decimal)
-    }
-
-    /// The most letters of a value; 0 for numbers.
-    pub fn most(self) -> u32 {
-        match self {
-            Ty::Int | Ty::BigInt | Ty::Decimal => 0,
-            Ty::Char(n) | Ty::Varchar(n) | Ty::NVarchar(n) => n,
-            Ty::Max => 40_000,
-        }
-    }
-
-    /// Name and length as `sys.columns` has them.
-    fn catalogued(self) -> (&'static str, i64) {
-        match self {
-            Ty::Int => ("int", 4),
-            Ty::BigInt => ("bigint", 8),
-            Ty::Decimal => ("decimal", 9),
-            Ty::Char(n) => ("char", i64::from(n)),
-            Ty::Varchar(n) => ("varchar", i64::from(n)),
-            Ty::NVarchar(n) => ("nvarchar", i64::from(n) * 2),
-            Ty::Max => ("varchar", -1),
-        }
-    }
-}
+pub use super::values::{Ty, Val};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Made {
@@ -353,7 +240,7 @@ impl Table {
                 return Err(vec![515]);
             }
             if let Val::Run(_, n) = v
-                && c.ty != Ty::Max
+                && !c.ty.is_large()
                 && *n > c.ty.most()
             {
                 return Err(vec![2628, 8152]);

@@ -10,16 +10,17 @@ use duramen_storage::check;
 
 use super::super::wire::execute;
 use super::super::{audit, image};
+use super::commits::Commit;
 use super::fault::Fault;
 use super::found;
 use super::generate::Generator;
 use super::life::Life;
-use super::matrix::{Ending, Matrix};
+use super::matrix::Matrix;
 use super::model::{At, Db, Model, Op};
 use super::restores::{Rolling, restore_again};
 use super::step::Step;
 use super::table::{Column, Index, Made, Table, Ty, Val};
-use super::{disk, found::Found};
+use super::{close, disk, found::Found};
 
 const MAX_STEPS: u64 = 60_000_000;
 /// Where the model keeps databases.
@@ -81,16 +82,26 @@ pub struct World {
     /// Audits with CHECKDB.
     pub audits: u64,
     pub in_doubt: InDoubt,
-    /// Kinds of the statements of the last commits: what a crash comes after.
-    pub committed: Vec<Vec<usize>>,
-    /// The same of the life before.
-    pub committed_before: Vec<Vec<usize>>,
+    /// The last commits.
+    pub committed: Vec<Commit>,
+    /// Kinds of the statements of each transaction that the next recovery has to repeat.
+    pub to_repeat: Vec<Vec<usize>>,
     pub trace: u64,
     disk: Arc<SimDisk>,
     memory: u64,
     elapsed: Duration,
     lives: u64,
     pub talk: bool,
+}
+
+/// How far a life came.
+enum Lived {
+    /// To its end.
+    To(End),
+    /// Power failed in its start.
+    Cut,
+    /// It was to be cut in its start, and had started before.
+    Started,
 }
 
 /// Why a life is over.
@@ -127,7 +138,7 @@ impl World {
             tight: disk::is_tight(seed),
             in_doubt: Vec::new(),
             committed: Vec::new(),
-            committed_before: Vec::new(),
+            to_repeat: Vec::new(),
             trace: 0,
             disk: disk::of(seed),
             memory: [2 << 20, 4 << 20, 16 << 20][(seed % 3) as usize],
@@ -141,16 +152,16 @@ impl World {
     pub fn run(&mut self) -> Result<(), Fault> {
         loop {
             match self.life(None)? {
-                Some(End::Through) => break,
-                Some(End::Down(cuts)) => {
+                Lived::To(End::Through) => break,
+                Lived::To(End::Down(cuts)) => {
                     self.crash();
-                    for cut in cuts {
-                        self.life(Some(cut))?;
-                        self.crash();
-                        self.count_crash(Ending::CrashInRecovery);
-                    }
+                    self.crashes += 1;
+                    self.recoveries(cuts)?;
                 }
-                None => return Err(Fault::new("start", "the start stopped with the power on")),
+                Lived::Cut => {
+                    return Err(Fault::new("start", "the start stopped with the power on"));
+                }
+                Lived::Started => return Err(Fault::new("start", "nobody lived after the start")),
             }
         }
         self.check_files()
@@ -182,20 +193,30 @@ impl World {
         Ok(())
     }
 
+    /// Recoveries that power cuts, one after the other. One that has come to its end before is none of them, and there is
+    /// nothing behind it to be cut; power fails all the same.
+    fn recoveries(&mut self, cuts: Vec<u64>) -> Result<(), Fault> {
+        for cut in cuts {
+            let lived = self.life(Some(cut))?;
+            self.crash();
+            match lived {
+                Lived::Cut => {
+                    self.crashes += 1;
+                    self.cut_recovery();
+                }
+                Lived::To(_) | Lived::Started => break,
+            }
+        }
+        Ok(())
+    }
+
     fn crash(&mut self) {
         let seed = self.seed.wrapping_mul(31).wrapping_add(self.lives);
         self.disk = self.disk.crash(seed);
-        self.crashes += 1;
-    }
-
-    fn count_crash(&mut self, ending: Ending) {
-        for kinds in &self.committed_before {
-            self.matrix.count(kinds, ending);
-        }
     }
 
     /// One life of the process. With `cut` power fails in its start; then there is nothing else.
-    fn life(&mut self, cut: Option<u64>) -> Result<Option<End>, Fault> {
+    fn life(&mut self, cut: Option<u64>) -> Result<Lived, Fault> {
         self.lives += 1;
         let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(self.lives);
         let simulation = Simulation::new(seed)
@@ -209,9 +230,9 @@ impl World {
                 disk.power_off_after(n);
             }
             let end = match Instance::start(&sim.env(), image::config(memory, disk::SECTOR)) {
-                Ok(_) if cut.is_some() => Ok(None),
-                Ok(instance) => self.live(&instance, &disk).map(Some),
-                Err(_) if disk.is_off() => Ok(None),
+                Ok(_) if cut.is_some() => Ok(Lived::Started),
+                Ok(instance) => self.live(&instance, &disk).map(Lived::To),
+                Err(_) if disk.is_off() => Ok(Lived::Cut),
                 Err(e) => Err(Fault::new(
                     format!("start {}", e.number),
                     format!("the instance does not start: {e}"),
@@ -292,7 +313,12 @@ impl World {
                         db.next_used = true;
                     }
                     self.model = model;
-                    return check_structures(instance);
+                    check_structures(instance)?;
+                    // Every second recovery: it takes as long as several statements.
+                    return match self.lives.is_multiple_of(2) {
+                        true => close::check(instance),
+                        false => Ok(()),
+                    };
                 }
                 Some(fault) => {
                     if self.talk {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Generator, Scene};
+use super::{Generator, Scene, alone};
 use crate::crash::sql::kinds::{ALL, Fate, K, KINDS};
 use crate::crash::sql::life::Life;
 use crate::crash::sql::matrix::Ending;
@@ -19,7 +19,7 @@ pub(super) fn run(who: usize, sql: &str, effect: Effect) -> Step {
 }
 
 /// The same, and the next step comes at once.
-fn on(step: Step) -> Step {
+pub(super) fn on(step: Step) -> Step {
     match step {
         Step::Run { who, batch, .. } => Step::Run {
             who,
@@ -46,9 +46,12 @@ pub(super) fn meet(who: usize, table: u32) -> Step {
     run(who, &sql, Effect::Do(Op::Update { at, filter, set }))
 }
 
-/// Somebody is to interrupt it.
-fn interrupts(ending: Option<Ending>) -> bool {
-    matches!(ending, Some(Ending::Attention | Ending::Kill))
+/// A restore over a database in use can end so: it is not tried in what it refuses, nor is it interrupted.
+fn is_over(ending: Option<Ending>) -> bool {
+    !matches!(
+        ending,
+        Some(Ending::Attention | Ending::Kill | Ending::Disconnect | Ending::Caught)
+    )
 }
 
 /// The forms of [`Generator::ending`] that lead to an end.
@@ -59,15 +62,36 @@ fn ways(ending: Ending, changes: bool) -> &'static [u64] {
         Ending::Rollback => &[1],
         Ending::Savepoint => &[2],
         Ending::XactAbort => &[3],
-        Ending::Caught => &[4],
+        Ending::Caught if changes => &[4, 14],
+        Ending::Caught => &[14],
         Ending::Deadlock => &[5],
-        Ending::Attention => &[6, 6, 7],
+        Ending::Attention if changes => &[6, 6, 7],
+        Ending::Attention => &[6],
         Ending::Kill => &[8],
         Ending::Disconnect => &[9],
         Ending::CrashBefore => &[10],
-        Ending::CrashInside => &[11, 12],
+        Ending::CrashInside if changes => &[11, 12],
+        Ending::CrashInside => &[12],
         Ending::CrashAfter | Ending::CrashInRecovery => &[13],
     }
+}
+
+/// An error.
+fn raises() -> Stmt {
+    Stmt {
+        sql: "RAISERROR('x', 16, 1)".to_owned(),
+        effect: Effect::Fails(vec![50000]),
+    }
+}
+
+/// The beginnings and ends of transactions, one in the other.
+fn inner(who: usize) -> Vec<Step> {
+    vec![
+        run(who, "BEGIN TRAN", Effect::Begin),
+        run(who, "SAVE TRAN s1", Effect::Save("s1".to_owned())),
+        run(who, "ROLLBACK TRAN s1", Effect::Back("s1".to_owned())),
+        run(who, "COMMIT", Effect::Commit),
+    ]
 }
 
 impl Generator {
@@ -116,14 +140,21 @@ impl Generator {
         };
         let fate = KINDS[kind as usize].fate;
         match kind {
-            _ if fate == Fate::Flow => all.extend(self.bracketed(who, ending)),
+            _ if fate == Fate::Flow => {
+                all.extend(self.ending(life, (who, other), inner(who), false, ending)?);
+            }
             K::Kill => {
                 all.push_back(run(who, "SET NOCOUNT OFF", Effect::Nothing));
-                let step = Step::Kill { by: other?, who };
-                all.extend(self.alone(who, other?, step, ending));
+                let step = match ending {
+                    None | Some(Ending::Commit | Ending::CrashAfter | Ending::CrashInRecovery) => {
+                        Step::Kill { by: other?, who }
+                    }
+                    Some(_) => alone::kill_nobody(who),
+                };
+                all.extend(self.alone((who, other?), kind, step, ending));
             }
             K::RestoreLog => all.extend(self.roll_forward(life, (who, other?), ending)),
-            K::Restore if !interrupts(ending) && self.rng.one_in(2) => {
+            K::Restore if is_over(ending) && self.rng.one_in(2) => {
                 all.clear();
                 all.extend(self.restore_over(life, ending)?);
             }
@@ -137,10 +168,10 @@ impl Generator {
                 all.extend(before.into_iter().map(step));
                 let step = step(batch);
                 all.extend(match fate {
-                    Fate::Alone | Fate::Short => self.alone(who, other?, step, ending),
+                    Fate::Alone => self.alone((who, other?), kind, step, ending),
                     _ => {
                         let changes = fate == Fate::Change;
-                        self.ending(life, (who, other), step, changes, ending)?
+                        self.ending(life, (who, other), vec![step], changes, ending)?
                     }
                 });
             }
@@ -148,78 +179,16 @@ impl Generator {
         Some(all)
     }
 
-    /// The beginnings and ends of transactions, one in the other.
-    fn bracketed(&mut self, who: usize, ending: Option<Ending>) -> Vec<Step> {
-        let commit = || run(who, "COMMIT", Effect::Commit);
-        let mut all = vec![
-            run(who, "BEGIN TRAN", Effect::Begin),
-            run(who, "BEGIN TRAN", Effect::Begin),
-            run(who, "SAVE TRAN s0", Effect::Save("s0".to_owned())),
-            run(who, "ROLLBACK TRAN s0", Effect::Back("s0".to_owned())),
-            commit(),
-        ];
-        if ending != Some(Ending::CrashBefore) {
-            all.push(commit());
-        }
-        match ending {
-            Some(Ending::CrashBefore | Ending::CrashAfter) => {
-                all.push(Step::Down { cuts: Vec::new() });
-            }
-            Some(Ending::CrashInRecovery) => {
-                let cuts = vec![self.rng.below(60)];
-                all.push(Step::Down { cuts });
-            }
-            _ => {}
-        }
-        all
-    }
-
-    /// The ends of what is in no transaction.
-    pub(super) fn alone(
-        &mut self,
-        who: usize,
-        other: usize,
-        step: Step,
-        ending: Option<Ending>,
-    ) -> Vec<Step> {
-        let cuts = vec![self.rng.below(60)];
-        let n = match ending {
-            None => self.rng.below(6),
-            Some(Ending::CrashAfter) => 0,
-            Some(Ending::CrashInRecovery) => 1,
-            Some(Ending::Attention) => 2,
-            Some(Ending::Kill) => 3,
-            Some(Ending::CrashInside) => 4,
-            Some(_) => 5,
-        };
-        match n {
-            0 => vec![step, Step::Down { cuts: Vec::new() }],
-            1 => vec![step, Step::Down { cuts }],
-            2 => {
-                let scale = [40, 400, 4000][self.rng.below(3) as usize];
-                let after = self.rng.below(scale);
-                vec![on(step), Step::Cancel { who, after }]
-            }
-            3 => vec![on(step), Step::Kill { by: other, who }],
-            4 => {
-                let scale = [4, 12, 40][self.rng.below(3) as usize];
-                let after = self.rng.below(scale);
-                vec![Step::Fails { after }, step, Step::Down { cuts }]
-            }
-            _ => vec![step],
-        }
-    }
-
-    /// The ends of a transaction with a step in it. `changes`: there is something to be refused, undone or cut.
+    /// The ends of a transaction with these steps in it. `changes`: there is something to be refused, undone or cut.
     fn ending(
         &mut self,
         life: &Life<'_>,
         (who, other): (usize, Option<usize>),
-        step: Step,
+        steps: Vec<Step>,
         changes: bool,
         ending: Option<Ending>,
     ) -> Option<Vec<Step>> {
-        let Step::Run { batch: form, .. } = &step else {
+        let Some(Step::Run { batch: form, .. }) = steps.last() else {
             return None;
         };
         let form = form.clone();
@@ -237,24 +206,27 @@ impl Generator {
                 *self.rng.choose(ways)?
             }
             (None, true) => self.rng.below(16),
-            // Those without CrashInside, Caught, Attention.
-            (None, false) => [0, 1, 2, 3, 5, 8, 9, 10, 13][self.rng.below(9) as usize],
+            // Those that are about the statement itself only where it changes something.
+            (None, false) => [0, 1, 2, 3, 5, 6, 8, 9, 10, 12, 13, 14][self.rng.below(12) as usize],
+        };
+        // All between a beginning and an end.
+        let within = |first: &[&Step], last: Vec<Step>| -> Vec<Step> {
+            let first = first.iter().map(|s| (*s).clone());
+            first.chain(steps.iter().cloned()).chain(last).collect()
         };
         Some(match n {
-            0 => vec![begin, step, commit],
-            1 => vec![begin, step, rollback],
-            2 => vec![
-                begin,
-                run(who, "SAVE TRAN s0", Effect::Save("s0".to_owned())),
-                step,
-                run(who, "ROLLBACK TRAN s0", Effect::Back("s0".to_owned())),
-                commit,
-            ],
+            0 => within(&[&begin], vec![commit]),
+            1 => within(&[&begin], vec![rollback]),
+            2 => {
+                let save = run(who, "SAVE TRAN s0", Effect::Save("s0".to_owned()));
+                let back = run(who, "ROLLBACK TRAN s0", Effect::Back("s0".to_owned()));
+                within(&[&begin, &save], vec![back, commit])
+            }
             3 => {
                 let fails = run(who, "SELECT 1 / 0", Effect::Fails(vec![8134]));
-                vec![abort, begin, step, fails]
+                within(&[&abort, &begin], vec![fails])
             }
-            4 | 14 if form.form == Form::Plain && form.stmts[0].fits_try() => {
+            4 if form.form == Form::Plain && form.stmts[0].fits_try() => {
                 let mut batch = form;
                 let first = batch.stmts.remove(0);
                 batch
@@ -264,37 +236,43 @@ impl Generator {
                         false => first.alone_in_string(),
                     });
                 batch.form = Form::Try(Caught::Rollback);
-                batch.stmts.push(Stmt {
-                    sql: "RAISERROR('x', 16, 1)".to_owned(),
-                    effect: Effect::Fails(vec![50000]),
-                });
+                batch.stmts.push(raises());
                 let on = false;
                 vec![begin, Step::Run { who, batch, on }]
             }
-            4..6 | 14 => {
+            // What is caught comes after it.
+            4 | 14 => {
+                let batch = Batch {
+                    stmts: vec![raises()],
+                    form: Form::Try(Caught::Rollback),
+                };
+                let on = false;
+                within(&[&begin], vec![Step::Run { who, batch, on }])
+            }
+            5 => {
                 let other = other?;
-                vec![
-                    run(who, "SET DEADLOCK_PRIORITY LOW", Effect::Nothing),
-                    run(who, "SET LOCK_TIMEOUT -1", Effect::Nothing),
-                    run(other, "SET LOCK_TIMEOUT -1", Effect::Nothing),
-                    begin,
-                    step,
+                let before = [
+                    &run(who, "SET DEADLOCK_PRIORITY LOW", Effect::Nothing),
+                    &run(who, "SET LOCK_TIMEOUT -1", Effect::Nothing),
+                    &run(other, "SET LOCK_TIMEOUT -1", Effect::Nothing),
+                    &begin,
+                ];
+                let after = vec![
                     meet(who, 1),
                     run(other, "BEGIN TRAN", Effect::Begin),
                     meet(other, 2),
                     on(meet(who, 2)),
                     on(meet(other, 1)),
-                    Step::Rest { ms: 6000 },
+                    Step::Rest { us: 6_000_000 },
                     run(other, "COMMIT", Effect::Commit),
-                ]
+                ];
+                within(&before, after)
             }
-            6 => vec![
-                abort,
-                begin,
-                step,
-                on(run(who, "WAITFOR DELAY '00:00:05'", Effect::Nothing)),
-                Step::Cancel { who, after: 50 },
-            ],
+            6 => {
+                let waits = on(run(who, "WAITFOR DELAY '00:00:05'", Effect::Nothing));
+                let cancel = Step::Cancel { who, after: 50 };
+                within(&[&abort, &begin], vec![waits, cancel])
+            }
             // The statement itself is interrupted: somebody holds what it needs.
             7 => {
                 let other = other?;
@@ -306,27 +284,40 @@ impl Generator {
                 // By then another may have dropped it.
                 let defines = false;
                 let holds = Effect::Do(Op::Touch { at, defines });
-                vec![
+                let mut all = vec![
                     run(other, "BEGIN TRAN", Effect::Begin),
                     run(other, &sql, holds),
                     run(who, "SET LOCK_TIMEOUT -1", Effect::Nothing),
                     begin,
-                    on(step),
-                    Step::Cancel { who, after: 500 },
-                    run(other, "ROLLBACK", Effect::Rollback),
-                ]
+                ];
+                all.extend(steps.into_iter().map(on));
+                all.push(match self.rng.below(3) {
+                    0 => Step::Leave { who },
+                    1 => Step::Kill {
+                        by: self.idle(life, who, other)?,
+                        who,
+                    },
+                    _ => Step::Cancel { who, after: 500 },
+                });
+                all.push(run(other, "ROLLBACK", Effect::Rollback));
+                all
             }
-            8 => vec![begin, step, Step::Kill { by: other?, who }],
-            9 => vec![begin, step, Step::Leave { who }],
-            10 => vec![begin, step, Step::Down { cuts }],
+            8 => within(&[&begin], vec![Step::Kill { by: other?, who }]),
+            9 => within(&[&begin], vec![Step::Leave { who }]),
+            10 => within(&[&begin], vec![Step::Down { cuts }]),
             11 => {
                 let after = [0, 0, 1, 1, 2, 3, 5, 8][self.rng.below(8) as usize];
-                vec![Step::Fails { after }, step, Step::Down { cuts }]
+                within(&[&Step::Fails { after }], vec![Step::Down { cuts }])
             }
+            // There is something to commit.
             12 => {
                 let after = self.rng.below(3);
                 let fails = Step::Fails { after };
-                vec![begin, step, fails, commit, Step::Down { cuts }]
+                let mut last = vec![fails, commit, Step::Down { cuts }];
+                if !changes || self.rng.one_in(2) {
+                    last.insert(0, meet(who, 1));
+                }
+                within(&[&begin], last)
             }
             // The undoing itself is interrupted, and goes on.
             15 => {
@@ -335,13 +326,21 @@ impl Generator {
                     (true, Some(by)) => Step::Kill { by, who },
                     _ => Step::Cancel { who, after },
                 };
-                vec![begin, step, on(rollback), interrupt]
+                within(&[&begin], vec![on(rollback), interrupt])
             }
             _ => {
                 cuts.push(self.rng.below(60));
-                vec![begin, step, commit, Step::Down { cuts }]
+                within(&[&begin], vec![commit, Step::Down { cuts }])
             }
         })
+    }
+
+    /// A third session, at leisure.
+    fn idle(&self, life: &Life<'_>, who: usize, other: usize) -> Option<usize> {
+        let free = |n: &usize| life.who[*n].busy.is_none() && life.who[*n].txn.is_none();
+        (0..SESSIONS)
+            .filter(|n| *n != who && *n != other)
+            .find(free)
     }
 
     /// Another session changes rows of a table while one that has changed some is still to decide.

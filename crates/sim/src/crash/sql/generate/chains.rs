@@ -4,6 +4,7 @@
 use super::Generator;
 use super::aims::{meet, run};
 use crate::crash::sql::disk::DATABASES;
+use crate::crash::sql::kinds::K;
 use crate::crash::sql::life::Life;
 use crate::crash::sql::matrix::Ending;
 use crate::crash::sql::restores::ROLLED;
@@ -73,7 +74,7 @@ impl Generator {
         }
         let last = self.rng.one_in(3);
         let step = roll(who, &files[..=aim], last);
-        steps.extend(self.alone(who, other, step.clone(), ending));
+        steps.extend(self.alone((who, other), K::RestoreLog, step.clone(), ending));
         match self.rng.below(4) {
             // Nobody goes on until the next step.
             0 => {}

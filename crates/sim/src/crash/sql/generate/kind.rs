@@ -52,6 +52,9 @@ impl Generator {
             K::Checkpoint => return nothing("CHECKPOINT"),
             K::Dbcc => return nothing("DBCC FREEPROCCACHE WITH NO_INFOMSGS"),
             K::SetOption => return nothing("SET NOCOUNT OFF"),
+            K::Exec if self.rng.one_in(2) => {
+                return nothing("EXEC sys.sp_executesql N'PRINT ''x'''");
+            }
             K::Exec => return Some(self.call(scene)),
             K::If => return self.block(scene, 0),
             K::While | K::Block => return self.block(scene, 1),

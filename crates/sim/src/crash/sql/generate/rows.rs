@@ -44,13 +44,24 @@ impl Generator {
         if ty.is_number() {
             return Val::Int(self.rng.below(1000) as i64);
         }
+        match ty {
+            Ty::Bit => return Val::Int(self.rng.below(2) as i64),
+            Ty::DateTime | Ty::DateTime2 => return Val::Day(1 + self.rng.below(28) as u8),
+            Ty::Guid => return Val::Guid(self.rng.below(1_000_000) as u32),
+            _ => {}
+        }
         let letter = b'a' + self.rng.below(26) as u8;
         let most = u64::from(ty.most());
         let long = match ty {
-            Ty::Max => [30, 3_000, 9_000, 24_000][self.rng.below(4) as usize],
+            large if large.is_large() => [30, 3_000, 9_000, 24_000][self.rng.below(4) as usize],
             _ => [8, most][self.rng.below(2) as usize],
         };
-        Val::Run(letter, self.rng.below(long.min(most) + 1) as u32)
+        let count = self.rng.below(long.min(most) + 1) as u32;
+        match ty {
+            Ty::BinMax => Val::Bytes(letter, count),
+            Ty::Xml => Val::Xml(letter, count.max(1)),
+            _ => Val::Run(letter, count),
+        }
     }
 
     /// Values of some of the columns: of all that need one, nearly always.

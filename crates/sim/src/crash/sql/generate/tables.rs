@@ -6,7 +6,7 @@ use crate::crash::sql::step::{Effect, Stmt};
 use crate::crash::sql::table::{Check, Column, Index, Made, Table, Ty};
 
 /// The columns that tables may have: a name has its type.
-const POOL: [(&str, Ty); 10] = [
+const POOL: [(&str, Ty); 18] = [
     ("c0", Ty::Int),
     ("c1", Ty::BigInt),
     ("c2", Ty::Decimal),
@@ -17,6 +17,14 @@ const POOL: [(&str, Ty); 10] = [
     ("c7", Ty::Varchar(3000)),
     ("c8", Ty::Int),
     ("c9", Ty::Varchar(7000)),
+    ("e0", Ty::Float),
+    ("e1", Ty::Bit),
+    ("e2", Ty::DateTime),
+    ("e3", Ty::DateTime2),
+    ("e4", Ty::Guid),
+    ("e5", Ty::NMax),
+    ("e6", Ty::BinMax),
+    ("e7", Ty::Xml),
 ];
 
 fn stmt(sql: String, op: Op) -> Option<Stmt> {
@@ -113,7 +121,7 @@ impl Generator {
         }
         let mut table = Table::default();
         for (name, ty) in POOL {
-            if self.rng.one_in(3) {
+            if self.rng.one_in(4) {
                 let c = self.column(name, ty);
                 table.columns.push(c);
             }
@@ -267,7 +275,7 @@ impl Generator {
         let plain: Vec<&Column> = table
             .columns
             .iter()
-            .filter(|c| c.is_given() && c.default.is_none())
+            .filter(|c| c.is_given() && c.default.is_none() && c.ty != Ty::Xml)
             .collect();
         let c = *self.rng.choose(&plain)?;
         let ty = match c.ty {
@@ -385,7 +393,7 @@ impl Generator {
         let keys: Vec<&Column> = table
             .columns
             .iter()
-            .filter(|c| c.ty != Ty::Max && c.ty.most() < 1000)
+            .filter(|c| c.ty.is_key())
             .filter(|c| !matches!(c.made, Made::Computed(_, _, false)))
             .collect();
         let mut columns: Vec<String> = self
@@ -410,7 +418,7 @@ impl Generator {
                 let free = table
                     .columns
                     .iter()
-                    .filter(|c| !columns.contains(&c.name))
+                    .filter(|c| !columns.contains(&c.name) && c.ty != Ty::Xml)
                     .filter(|c| !matches!(c.made, Made::Computed(_, _, false)));
                 let free: Vec<&Column> = free.collect();
                 self.rng
