@@ -127,6 +127,25 @@ pub(crate) fn is_above(login: i32, security: &Security) -> bool {
         || held_of_server(login, security).contains(&Right::ControlServer)
 }
 
+/// What was said of CONNECT in a database: to whom, and whether it was granted or denied.
+fn connects(security: &Security) -> impl Iterator<Item = (i32, u8)> {
+    let code = Right::Connect.code();
+    let said = security.privileges.iter();
+    let said = said.filter(move |p| p.class == 0 && p.kind == code);
+    said.map(|p| (p.grantee, p.state))
+}
+
+/// Whether CONNECT was denied to a user, or to a role that it is in.
+fn is_kept_out(user: i32, security: &Security) -> bool {
+    let mut denied = connects(security).filter(|(_, state)| *state == b'D');
+    denied.any(|(grantee, _)| security.roles_of(user).contains(&grantee))
+}
+
+/// Whether whoever has no user in a database is its guest.
+fn lets_guests_in(security: &Security) -> bool {
+    connects(security).any(|(grantee, state)| grantee == GUEST && state != b'D')
+}
+
 impl Who {
     /// The login's principal in a database; `None`: it may not enter.
     pub fn user_in(&self, db: &OpenDb) -> SqlResult<Option<i32>> {
@@ -134,11 +153,18 @@ impl Who {
             return Ok(Some(DBO));
         }
         let snapshot = db.catalog.snapshot()?;
-        let own = snapshot.security.user_of(&self.sid).map(|u| u.id);
-        // Guests are let into the databases of the system that everybody needs.
+        let security = &snapshot.security;
+        let own = security.user_of(&self.sid).map(|u| u.id);
+        if self.server_may(Right::ControlServer) {
+            return Ok(own.or(Some(GUEST)));
+        }
+        if let Some(user) = own {
+            return Ok((!is_kept_out(user, security)).then_some(user));
+        }
+        // Guests are let into the databases of the system that everybody needs, and where it was granted to them.
         let open = matches!(db.db.id, DbId::MASTER | DbId::TEMPDB | DbId::MSDB)
-            || self.server_may(Right::ControlServer);
-        Ok(own.or(open.then_some(GUEST)))
+            || lets_guests_in(security) && !is_kept_out(GUEST, security);
+        Ok(open.then_some(GUEST))
     }
 
     /// 916
