@@ -372,6 +372,13 @@ impl Instance {
             let error = SqlError::new(&messages::LOGIN_DISABLED, &args);
             return Err((error, (1, String::new())));
         }
+        if crate::security::is_shut_out(known.id, &snapshot.security) {
+            let args: [&dyn std::fmt::Display; 3] = [&request.user, &"", &""];
+            let error = SqlError::new(&messages::LOGIN_FAILED, &args);
+            let why = "Login-based server access validation failed with an infrastructure error. \
+                       Login lacks Connect SQL permission.";
+            return Err((error, (149, why.to_owned())));
+        }
         let who = Arc::new(Who::of(known, &snapshot.security, version));
         let (wanted, own) = match request.database.as_str() {
             "" => (known.database.as_str(), true),

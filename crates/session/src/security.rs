@@ -127,6 +127,16 @@ pub(crate) fn is_above(login: i32, security: &Security) -> bool {
         || held_of_server(login, security).contains(&Right::ControlServer)
 }
 
+/// Whether CONNECT SQL was denied to a login, or to a role of the server that it is in: it is not let in.
+pub(crate) fn is_shut_out(login: i32, security: &Security) -> bool {
+    let roles = security.server_roles_of(login);
+    let code = Right::ConnectSql.code();
+    let mut said = security.privileges.iter();
+    let denied = said
+        .any(|p| p.class == 100 && p.kind == code && p.state == b'D' && roles.contains(&p.grantee));
+    denied && !roles.contains(&SYSADMIN)
+}
+
 /// What was said of CONNECT in a database: to whom, and whether it was granted or denied.
 fn connects(security: &Security) -> impl Iterator<Item = (i32, u8)> {
     let code = Right::Connect.code();

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use duramen_base::{DbId, ObjectId, SqlResult};
-use duramen_catalog::{ObjectDef, Security, Snapshot};
+use duramen_catalog::{ObjectDef, ObjectKind, Security, Snapshot};
 use duramen_os::sync::Mutex;
 
 use super::{Caller, DB_OWNER, On, Right, Who};
@@ -75,6 +75,16 @@ impl Pictures {
     }
 }
 
+/// Whether a right can be held of that kind of object: who may read all tables sees no procedure by it.
+fn is_of(right: Right, kind: ObjectKind) -> bool {
+    let runs = [ObjectKind::PROCEDURE, ObjectKind::SCALAR_FUNCTION].contains(&kind);
+    match right {
+        Right::Select | Right::Insert | Right::Update | Right::Delete => !runs,
+        Right::Execute => runs || [ObjectKind::SYNONYM, ObjectKind::TABLE_TYPE].contains(&kind),
+        _ => true,
+    }
+}
+
 fn picture(who: &Who, snapshot: &Arc<Snapshot>, user: i32, tempdb: bool) -> Visible {
     let roles = snapshot.security.roles_of(user);
     if user == super::DBO || roles.contains(&DB_OWNER) || who.server_may(Right::ControlServer) {
@@ -92,15 +102,15 @@ fn picture(who: &Who, snapshot: &Arc<Snapshot>, user: i32, tempdb: bool) -> Visi
             id: of.id.0,
             schema: of.schema,
         };
-        (own, on)
+        (own, of.kind, on)
     };
     let seen = |o: &ObjectDef| {
-        let (own, on) = of(o);
-        let all = Right::ALL.iter().filter(|r| r.is_of_objects());
-        own || all.copied().any(|r| holds(r, on))
+        let (own, kind, on) = of(o);
+        let all = Right::ALL.iter().copied().filter(|r| r.is_of_objects());
+        own || all.filter(|r| is_of(*r, kind)).any(|r| holds(r, on))
     };
     let defined = |o: &ObjectDef| {
-        let (own, on) = of(o);
+        let (own, _, on) = of(o);
         let all = [Right::ViewDefinition, Right::Alter, Right::Control];
         own || all.into_iter().any(|r| holds(r, on))
     };

@@ -10,6 +10,7 @@ mod people;
 mod probes;
 mod raising;
 mod rows;
+mod seen;
 mod table;
 
 #[cfg(feature = "planted")]

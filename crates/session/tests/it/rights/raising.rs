@@ -120,3 +120,52 @@ fn every_right_that_is_asked_for_can_be_granted_and_taken() {
         }
     }
 }
+
+/// Who cannot connect does not enter: not a database, as a user, by a role or as a guest, and not the server.
+#[test]
+fn connect_denied_keeps_out() {
+    let instance = instance();
+    let mut sa = set_up(&instance);
+    let mut plain = enter(&instance, "plain");
+    let mut guest = enter(&instance, "norights");
+    let mut all = |set: &str, plain_enters: bool, guest_enters: bool| {
+        fine(&mut sa, set);
+        for (s, db, enters) in [
+            (&mut plain, "d", plain_enters),
+            (&mut guest, "g", guest_enters),
+        ] {
+            run(s, "USE master");
+            for sql in [
+                format!("SELECT COUNT(*) FROM {db}.sys.tables"),
+                format!("USE {db}"),
+            ] {
+                let refused = super::refusal(&run(s, &sql));
+                let expected = (!enters).then_some(916);
+                assert_eq!(refused, expected, "{set}: {sql}");
+            }
+        }
+    };
+    all("USE d", true, true);
+    all("DENY CONNECT TO plain", false, true);
+    all("GRANT CONNECT TO plain", true, true);
+    all(
+        "CREATE ROLE kept; ALTER ROLE kept ADD MEMBER plain",
+        true,
+        true,
+    );
+    all("DENY CONNECT TO kept", false, true);
+    all("REVOKE CONNECT TO kept; USE g", true, true);
+    all("DENY CONNECT TO guest", true, false);
+    all("GRANT CONNECT TO guest", true, true);
+    all("REVOKE CONNECT FROM guest", true, false);
+    fine(&mut sa, "USE master; DENY CONNECT SQL TO l0");
+    let request = duramen_session::LoginRequest {
+        user: "l0".to_owned(),
+        password: "Secret-2".to_owned(),
+        ..Default::default()
+    };
+    let error = instance.login(&request).err().expect("not let in");
+    assert_eq!(error.number, 18456);
+    fine(&mut sa, "GRANT CONNECT SQL TO l0");
+    let _ = enter(&instance, "l0");
+}
