@@ -143,8 +143,8 @@ impl Who {
         let by_default = own.is_some() || open;
         let roles = |s: &Security| s.roles_of(user);
         let connects = user == DBO
-            || security.connects((0, "CO"), user, roles, by_default)
-            || own.is_none() && self.server_may(Right::ControlServer);
+            || self.server_may(Right::ControlServer)
+            || security.connects((0, "CO"), user, roles, by_default);
         Ok(connects.then_some(user))
     }
 

@@ -245,6 +245,7 @@ messages! {
     VIEW_NO_COLUMN_NAME = 4511, 16, "Create View or Function failed because no column name was specified for column %d.";
     CANNOT_SCHEMA_BIND = 4512, 16, "Cannot schema bind %S_MSG '%.*ls' because name '%.*ls' is invalid for schema binding. Names must be in two-part format and an object cannot reference itself.";
     FUNCTION_NO_COLUMN_NAME = 4514, 16, "CREATE FUNCTION failed because a column name is not specified for column %d.";
+    GRANT_ELSEWHERE = 4610, 16, "You can only grant or revoke permissions on objects in the current database.";
     PERMISSION_REFUSED = 4613, 16, "Grantor does not have GRANT permission.";
     GRANT_TO_SPECIAL_ROLE = 4617, 16, "Cannot grant, deny or revoke permissions to or from special roles.";
     SERVER_PERMISSION_OUTSIDE_MASTER = 4621, 16, "Permissions at the server scope can only be granted when the current database is master";

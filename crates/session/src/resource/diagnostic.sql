@@ -11,6 +11,15 @@ CREATE VIEW sys.database_automatic_tuning_mode AS
 SELECT CONVERT(smallint, 0) AS desired_state, CONVERT(nvarchar(60), N'OFF') AS desired_state_desc,
     CONVERT(smallint, 0) AS actual_state, CONVERT(nvarchar(60), N'OFF') AS actual_state_desc
 GO
+-- What xp_fixeddrives and xp_msver tell everybody, of views that are not everybody's.
+-- needs: facts
+CREATE VIEW sys.[$drives] AS
+SELECT fixed_drive_path, free_space_in_bytes FROM sys.dm_os_enumerate_fixed_drives
+GO
+-- needs: facts
+CREATE VIEW sys.[$machine] AS
+SELECT cpu_count, physical_memory_kb FROM sys.dm_os_sys_info
+GO
 -- A path that begins with no letter is on the drive that paths without one are shown on.
 -- needs: asks
 CREATE PROCEDURE sys.xp_fixeddrives
@@ -18,7 +27,7 @@ AS
 SET NOCOUNT ON
 SELECT CONVERT(char(1), CASE WHEN d.fixed_drive_path LIKE '[A-Za-z]:%' THEN UPPER(LEFT(d.fixed_drive_path, 1)) ELSE 'C' END) AS drive,
     CONVERT(int, d.free_space_in_bytes / 1048576) AS [MB free]
-FROM sys.dm_os_enumerate_fixed_drives AS d ORDER BY 1
+FROM sys.[$drives] AS d ORDER BY 1
 GO
 -- Versions and the machine; NULL stands for what is not told here.
 -- needs: asks
@@ -27,7 +36,7 @@ AS
 SET NOCOUNT ON
 DECLARE @version nvarchar(128), @processors int, @memory bigint
 SELECT @version = CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion'))
-SELECT @processors = cpu_count, @memory = physical_memory_kb FROM sys.dm_os_sys_info
+SELECT @processors = cpu_count, @memory = physical_memory_kb FROM sys.[$machine]
 SELECT CONVERT(smallint, v.i) AS [Index], v.name AS Name, v.number AS Internal_Value, v.value AS Character_Value
 FROM (SELECT 1, N'ProductName', CONVERT(int, NULL), CONVERT(nvarchar(512), N'Microsoft SQL Server')
     UNION ALL SELECT 2, N'ProductVersion', CONVERT(int, SERVERPROPERTY('ProductMajorVersion')) * 65536

@@ -270,7 +270,7 @@ GO
 -- needs: asks
 CREATE PROCEDURE sys.sp_special_columns_90 @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL, @col_type char(1) = 'R', @scope char(1) = 'T', @nullable char(1) = 'U', @ODBCVer int = 2 AS
 SET NOCOUNT ON
-EXEC sys.sp_special_columns @table_name = @table_name, @table_owner = @table_owner, @table_qualifier = @table_qualifier, @col_type = @col_type, @scope = @scope, @nullable = @nullable, @ODBCVer = @ODBCVer
+EXEC sys.sp_special_columns @table_name = @table_name, @table_owner = @table_owner, @qualifier = @table_qualifier, @col_type = @col_type, @scope = @scope, @nullable = @nullable, @ODBCVer = @ODBCVer
 RETURN 0
 GO
 -- needs: asks

@@ -184,6 +184,10 @@ fn securable(d: &Ddl<'_>, stmt: &PermissionStmt) -> SqlResult<(u8, i32)> {
     let snapshot = d.db.catalog.snapshot()?;
     match class.as_deref() {
         None | Some("OBJECT") => {
+            let database = name.database().unwrap_or(&d.db.db.name);
+            if !database.eq_ignore_ascii_case(&d.db.db.name) {
+                return Err(SqlError::new(&messages::GRANT_ELSEWHERE, &[]));
+            }
             let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
             let found = schema.and_then(|s| snapshot.find(s.id, name.name()));
             match found {

@@ -71,6 +71,10 @@ impl Run<'_> {
         names: &[ast::ObjectName],
     ) -> SqlResult<()> {
         for name in names {
+            if name.database().is_some() {
+                let message = &messages::DATABASE_PREFIX_NOT_ALLOWED;
+                return Err(SqlError::new(message, &[&"DROP TYPE"]).at_line(name.line as i32));
+            }
             let object = ast::ObjectName {
                 parts: vec![
                     self.session.database.to_string(),

@@ -49,7 +49,6 @@ fn fixed_role_gives(role: i32, asked: Right) -> bool {
                         | AlterAnyDataspace
                         | Checkpoint
                         | References
-                        | ViewDefinition
                 )
         }
         DB_BACKUPOPERATOR => matches!(asked, BackupDatabase | BackupLog | Checkpoint),

@@ -75,6 +75,16 @@ impl Pictures {
     }
 }
 
+/// Whether a right can be held of that kind of object: who may read all tables sees no procedure by it.
+fn is_of(right: Right, kind: ObjectKind) -> bool {
+    let runs = [ObjectKind::PROCEDURE, ObjectKind::SCALAR_FUNCTION].contains(&kind);
+    match right {
+        Right::Select | Right::Insert | Right::Update | Right::Delete => !runs,
+        Right::Execute => runs || [ObjectKind::SYNONYM, ObjectKind::TABLE_TYPE].contains(&kind),
+        _ => true,
+    }
+}
+
 fn picture(who: &Who, snapshot: &Arc<Snapshot>, user: i32, tempdb: bool) -> Visible {
     let roles = snapshot.security.roles_of(user);
     if user == super::DBO || roles.contains(&DB_OWNER) || who.server_may(Right::ControlServer) {
@@ -92,16 +102,16 @@ fn picture(who: &Who, snapshot: &Arc<Snapshot>, user: i32, tempdb: bool) -> Visi
             id: of.id.0,
             schema: of.schema,
         };
-        (temporary, on)
+        (temporary, of.kind, on)
     };
     let seen = |o: &ObjectDef| {
-        let (temporary, on) = of(o);
-        let all = Right::ALL.iter().filter(|r| r.is_of_objects());
-        temporary || all.copied().any(|r| holds(r, on))
+        let (temporary, kind, on) = of(o);
+        let all = Right::ALL.iter().copied().filter(|r| r.is_of_objects());
+        temporary || all.filter(|r| is_of(*r, kind)).any(|r| holds(r, on))
     };
     // That a temporary procedure is there everybody sees; what it says may be another session's.
     let defined = |o: &ObjectDef| {
-        let (temporary, on) = of(o);
+        let (temporary, _, on) = of(o);
         let all = [Right::ViewDefinition, Right::Alter, Right::Control];
         temporary && o.kind != ObjectKind::PROCEDURE || all.into_iter().any(|r| holds(r, on))
     };

@@ -1,0 +1,78 @@
+//! What the documentation says, as `tests/rights.tsv` has it.
+
+use std::path::Path;
+
+/// A line of the table.
+pub struct Line {
+    pub kind: String,
+    pub name: String,
+    pub rights: Vec<String>,
+    pub of: Vec<String>,
+}
+
+/// A file of the directory `tests`, without its comments, a line in its fields.
+#[allow(clippy::disallowed_methods, reason = "the table lies on the real disk")]
+pub fn fields(file: &str) -> Vec<Vec<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    let text = std::fs::read_to_string(path.join(file)).expect("the table");
+    let lines = text.lines().filter(|l| !l.starts_with('#'));
+    lines
+        .map(|l| l.split('\t').map(str::to_owned).collect())
+        .collect()
+}
+
+fn line(fields: &[String]) -> Line {
+    let [kind, name, right, of, source] = fields else {
+        panic!("a line of five fields: {fields:?}");
+    };
+    assert!(!source.is_empty(), "{name} has no source");
+    let parts = |s: &str| match s.starts_with("sysadmin") {
+        true => vec![s.to_owned()],
+        false => s.split(" or ").map(str::to_owned).collect(),
+    };
+    Line {
+        kind: kind.clone(),
+        name: name.clone(),
+        rights: parts(right),
+        of: parts(of),
+    }
+}
+
+/// The lines of rows.
+pub fn table() -> Vec<Line> {
+    let lines = fields("rights.tsv");
+    let lines = lines.iter().map(|l| line(l));
+    lines.filter(|l| l.kind != "within").collect()
+}
+
+/// What is asked within a row that asks for nothing itself, by the statement that it runs or the object that it reads.
+pub fn within() -> Vec<Line> {
+    let lines = fields("rights.tsv");
+    let lines = lines.iter().map(|l| line(l));
+    lines.filter(|l| l.kind == "within").collect()
+}
+
+/// Rights on an object that a chain of ownership gives.
+const CHAINED: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE", "EXECUTE"];
+
+impl Line {
+    pub fn is_public(&self) -> bool {
+        self.rights == ["none"]
+    }
+
+    /// Nobody may: it is not here.
+    pub fn is_refused(&self) -> bool {
+        self.rights == ["refused"]
+    }
+
+    pub fn is_of_server(&self) -> bool {
+        self.of.iter().all(|o| o == "the server")
+    }
+
+    /// "Ownership chains": only what reads and changes rows or executes, of an object that a statement names. Definitions
+    /// and the rights of databases and of the server are asked of the caller.
+    pub fn is_chained(&self) -> bool {
+        self.of == ["the object it names"]
+            && self.rights.iter().all(|r| CHAINED.contains(&r.as_str()))
+    }
+}
