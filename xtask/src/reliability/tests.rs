@@ -1,0 +1,191 @@
+//! The page is true: whole, of its rows, at commits that are there, and of one mind with the page of planted bugs.
+
+use std::path::Path;
+
+use super::*;
+use crate::planted;
+use crate::record::said;
+
+fn row(what: &str, commit: &str) -> Row {
+    Row {
+        what: what.to_owned(),
+        figure: "1 crashes, 0 failed".to_owned(),
+        command: "cargo xtask sim".to_owned(),
+        commit: commit.to_owned(),
+        date: "2026-11-27".to_owned(),
+    }
+}
+
+/// What is wanted and not there, what is there and not wanted, and what is there twice.
+fn incomplete(rows: &[Row], wanted: &[String]) -> Vec<String> {
+    let times = |what: &str| rows.iter().filter(|row| row.what == what).count();
+    let missing = wanted.iter().filter(|what| times(what) == 0);
+    let mut wrong: Vec<String> = missing.map(|what| format!("no row '{what}'")).collect();
+    for row in rows {
+        if !wanted.contains(&row.what) {
+            wrong.push(format!("nobody records '{}'", row.what));
+        } else if times(&row.what) > 1 {
+            wrong.push(format!("'{}' is there twice", row.what));
+        }
+    }
+    wrong
+}
+
+/// Rows that say of planted bugs something else than their page.
+fn unlike_planted(rows: &[Row], page: &str) -> Vec<String> {
+    let figures = planted::figures(&planted::known(page));
+    let said = |what: &str| rows.iter().find(|row| row.what == what);
+    let wrong = figures.iter().filter_map(|one| {
+        let said = &said(&one.what)?.figure;
+        (*said != one.figure).then(|| {
+            format!(
+                "{}: '{said}', and '{}' by {}",
+                one.what,
+                one.figure,
+                planted::PAGE
+            )
+        })
+    });
+    wrong.collect()
+}
+
+/// Rows whose commit is not in the history that leads here.
+fn gone(rows: &[Row], is_there: impl Fn(&str) -> bool) -> Vec<String> {
+    let gone = rows.iter().filter(|row| !is_there(&row.commit));
+    gone.map(|row| {
+        format!(
+            "'{}': {} is no commit before this one",
+            row.what, row.commit
+        )
+    })
+    .collect()
+}
+
+/// Why this checkout cannot tell of commits, if it cannot.
+fn no_history() -> Option<String> {
+    let top = match said("git", &["rev-parse", "--show-toplevel"]) {
+        Ok(top) => top,
+        Err(why) => return Some(why),
+    };
+    let same = Path::new(&top).canonicalize().ok() == root().canonicalize().ok();
+    if !same {
+        return Some(format!("the repository is {top}, another's"));
+    }
+    let shallow = said("git", &["rev-parse", "--is-shallow-repository"]);
+    (shallow.as_deref() != Ok("false")).then(|| "the clone is shallow".to_owned())
+}
+
+fn is_ancestor(commit: &str) -> bool {
+    let known = !commit.is_empty() && commit.chars().all(|c| c.is_ascii_hexdigit());
+    known && said("git", &["merge-base", "--is-ancestor", commit, "HEAD"]).is_ok()
+}
+
+#[test]
+fn the_page_is_that_of_the_rows() {
+    let written = fs::read_to_string(root().join(PAGE)).unwrap();
+    // Both are too long to be shown.
+    assert!(
+        written == page(&read().unwrap()),
+        "run: cargo xtask reliability"
+    );
+}
+
+#[test]
+fn every_row_is_there_and_recorded() {
+    let wrong = incomplete(&read().unwrap(), &wanted::wanted());
+    assert!(
+        wrong.is_empty(),
+        "run what is missing with --record on:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn rows_agree_with_the_page_of_planted_bugs() {
+    let planted = fs::read_to_string(root().join(planted::PAGE)).unwrap();
+    let wrong = unlike_planted(&read().unwrap(), &planted);
+    assert!(
+        wrong.is_empty(),
+        "run: cargo xtask sim --planted --record on\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn every_row_names_a_commit_of_this_history() {
+    if let Some(why) = no_history() {
+        println!("skipped, for commits cannot be looked up: {why}");
+        return;
+    }
+    let wrong = gone(&read().unwrap(), is_ancestor);
+    assert!(wrong.is_empty(), "record them anew:\n{}", wrong.join("\n"));
+}
+
+/// A judge that found something is no proof.
+#[test]
+fn no_level_has_shown_what_it_forbids() {
+    for row in read()
+        .unwrap()
+        .iter()
+        .filter(|row| row.what.starts_with("isolation: "))
+    {
+        assert!(
+            row.figure.ends_with("; forbidden: 0"),
+            "{}: {}",
+            row.what,
+            row.figure
+        );
+    }
+}
+
+#[test]
+fn what_is_wrong_with_rows_is_seen() {
+    let wanted = ["a".to_owned(), "b".to_owned()];
+    assert!(incomplete(&[row("a", "1"), row("b", "1")], &wanted).is_empty());
+    assert_eq!(incomplete(&[row("a", "1")], &wanted), ["no row 'b'"]);
+    let typed = [row("a", "1"), row("b", "1"), row("by hand", "1")];
+    assert_eq!(incomplete(&typed, &wanted), ["nobody records 'by hand'"]);
+    let twice = [row("a", "1"), row("b", "1"), row("b", "2")];
+    assert_eq!(incomplete(&twice, &wanted).len(), 2);
+
+    let found = "| GateOpen | x. | gate: agrees_with_the_model | 12 |\n| GateShut | y. | sim Mixed, seed 1 | 900 |\n";
+    let mut rows: Vec<Row> = Vec::new();
+    for one in planted::figures(&planted::known(found)) {
+        rows.push(Row {
+            figure: one.figure,
+            ..row(&one.what, "1")
+        });
+    }
+    assert_eq!(rows.len(), 2);
+    assert!(unlike_planted(&rows, found).is_empty());
+    let one_less = found.lines().next().unwrap_or_default();
+    assert_eq!(unlike_planted(&rows, one_less).len(), 1);
+
+    assert!(gone(&[row("a", "1")], |commit| commit == "1").is_empty());
+    assert_eq!(gone(&[row("a", "2")], |commit| commit == "1").len(), 1);
+    if no_history().is_none() {
+        let head = said("git", &["rev-parse", "--short", "HEAD"]).unwrap();
+        assert!(is_ancestor(&head) && !is_ancestor("0000000") && !is_ancestor(""));
+    }
+}
+
+#[test]
+fn a_recorded_row_takes_the_place_of_the_old_one() {
+    let order = ["a", "b", "c"].map(str::to_owned);
+    let rows = replaced(
+        vec![row("b", "1"), row("c", "1")],
+        vec![row("c", "2"), row("a", "2")],
+        &order,
+    );
+    assert_eq!(rows, [row("a", "2"), row("b", "1"), row("c", "2")]);
+    assert_eq!(parse(&lines(&rows)), Ok(rows));
+}
+
+#[test]
+fn a_row_has_five_fields() {
+    let rows = parse("head\na\tb\tc\td\te\n").unwrap();
+    assert!(page(&rows).ends_with("| a | b | `c` | d | e |\n"));
+    assert!(parse("head\na\tb\tc\td\n").is_err());
+    assert!(parse("head\na\tb\tc\td\t\n").is_err());
+    assert!(parse("head\na\tb|\tc\td\te\n").is_err());
+}
