@@ -203,7 +203,9 @@ pub fn said(program: &str, args: &[&str]) -> Result<String, String> {
         .output();
     let output = output.map_err(|e| format!("{program}: {e}"))?;
     match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned()),
+        true => Ok(String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned()),
         false => Err(format!(
             "{program}: {}",
             String::from_utf8_lossy(&output.stderr).trim()
