@@ -138,6 +138,23 @@ fn no_level_has_shown_what_it_forbids() {
     }
 }
 
+/// A minute is no figure in hours.
+#[test]
+fn each_target_was_fuzzed_for_some_time() {
+    for row in read()
+        .unwrap()
+        .iter()
+        .filter(|row| row.what.starts_with("hours fuzzed: "))
+    {
+        let hours = row
+            .figure
+            .split_once(" hours, ")
+            .map(|(hours, _)| hours.parse::<f64>());
+        let long = matches!(hours, Some(Ok(hours)) if hours >= 0.1);
+        assert!(long, "{}: {}", row.what, row.figure);
+    }
+}
+
 #[test]
 fn what_is_wrong_with_rows_is_seen() {
     let wanted = ["a".to_owned(), "b".to_owned()];
