@@ -6,6 +6,7 @@
 
 use std::process::{Command, ExitCode};
 
+use crate::record::{self, Ran};
 use crate::root;
 use crate::test::Tally;
 
@@ -20,14 +21,7 @@ const LEVELS: [&str; 7] = [
 ];
 
 pub fn run(args: &[&str]) -> ExitCode {
-    match parse(args) {
-        Ok(settings) if passes(&settings) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
-        Err(wrong) => {
-            eprintln!("{wrong}");
-            ExitCode::from(2)
-        }
-    }
+    record::chore("isolation", args, |words| Ok(ran(&parse(words)?)))
 }
 
 /// The test command's part: ten thousand transactions for each level and mode, with kills; and delayed durability.
@@ -60,7 +54,7 @@ pub fn in_test(tally: &mut Tally) {
             ][..],
         ),
     ] {
-        tally.step(what, parse(words).is_ok_and(|settings| passes(&settings)));
+        tally.step(what, parse(words).is_ok_and(|settings| ran(&settings).0));
     }
 }
 
@@ -77,7 +71,7 @@ fn parse(args: &[&str]) -> Result<Settings, String> {
         let [flag, value] = pair else {
             return Err(format!("{} needs a value", pair[0]));
         };
-        let mut value = (*value).to_owned();
+        let value = (*value).to_owned();
         let known = match *flag {
             "--level" => LEVELS.contains(&value.as_str()),
             "--mode" => ["PACKET", "STATEMENT", "both"].contains(&value.as_str()),
@@ -87,13 +81,6 @@ fn parse(args: &[&str]) -> Result<Settings, String> {
             }
             "--profile" => ["release", "sim"].contains(&value.as_str()),
             "--dir" => true,
-            "--record" => {
-                value = root()
-                    .join("docs/reference/reliability.tsv")
-                    .display()
-                    .to_string();
-                true
-            }
             _ => return Err(format!("unknown option '{flag}'")),
         };
         if !known {
@@ -104,7 +91,8 @@ fn parse(args: &[&str]) -> Result<Settings, String> {
     Ok(settings)
 }
 
-fn passes(settings: &Settings) -> bool {
+/// Each level and mode tells its figure and its command.
+fn ran(settings: &Settings) -> Ran {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     let named = |word: &str| settings.iter().rfind(|(name, _)| name == word);
@@ -122,5 +110,5 @@ fn passes(settings: &Settings) -> bool {
     for (name, value) in settings {
         command.env(format!("DURAMEN_ISOLATION_{name}"), value);
     }
-    command.status().is_ok_and(|s| s.success())
+    record::run(&mut command)
 }

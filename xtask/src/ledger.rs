@@ -1,5 +1,5 @@
-//! `cargo xtask ledger [--kills N] [--durability full|delayed|both] [--dir DIR] [--sessions N] [--seed N]`: the ledger
-//! test of the binary, at length.
+//! `cargo xtask ledger [--kills N] [--durability full|delayed|both] [--dir DIR] [--sessions N] [--seed N]
+//! [--record on]`: the ledger test of the binary, at length.
 //!
 //! The test itself lies with the binary (`crates/duramen/tests/it/ledger.rs`), where `cargo test` runs a few kills of
 //! it. Here it runs in the simulator's profile: fast, with every assertion alive. `--dir` is a folder of the file system
@@ -7,6 +7,7 @@
 
 use std::process::{Command, ExitCode};
 
+use crate::record::{self, Ran};
 use crate::root;
 
 /// What the test is called, by the durability of its commits.
@@ -20,16 +21,19 @@ fn tests(durability: &str) -> Option<&'static [&'static str]> {
 }
 
 pub fn run(args: &[&str]) -> ExitCode {
-    match parse(args) {
-        Ok((tests, settings)) => match tests.iter().all(|test| passes(test, &settings)) {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::FAILURE,
-        },
-        Err(wrong) => {
-            eprintln!("{wrong}");
-            ExitCode::from(2)
+    record::chore("ledger", args, |words| {
+        let (tests, settings) = parse(words)?;
+        let (mut all, mut figures) = (true, Vec::new());
+        for test in tests {
+            let (passed, told) = ran(test, &settings);
+            figures.extend(told);
+            all = passed;
+            if !all {
+                break;
+            }
         }
-    }
+        Ok((all, figures))
+    })
 }
 
 type Settings = Vec<(&'static str, String)>;
@@ -64,11 +68,11 @@ fn parse(args: &[&str]) -> Result<(&'static [&'static str], Settings), String> {
     Ok((chosen, settings))
 }
 
-fn passes(test: &str, settings: &Settings) -> bool {
+fn ran(test: &str, settings: &Settings) -> Ran {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command.args(["test", "--profile", "sim", "-p", "duramen", "--test", "it"]);
     command.args([test, "--", "--nocapture"]);
     command.envs(settings.iter().map(|(name, value)| (name, value)));
-    command.status().is_ok_and(|s| s.success())
+    record::run(&mut command)
 }

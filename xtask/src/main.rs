@@ -7,7 +7,6 @@ mod cancels;
 mod clients;
 mod connections;
 mod fuzz;
-#[cfg(test)]
 mod invariants;
 mod isolation;
 mod lab;
@@ -15,6 +14,7 @@ mod ledger;
 mod memory;
 mod model;
 mod planted;
+mod record;
 mod reliability;
 mod rooms;
 mod server;
@@ -39,7 +39,10 @@ cargo xtask sim --small [2]    storage: every crash point and every failure of t
 cargo xtask sim --flips N      so many bits turned anywhere in the files of a database and in a log; none may be silent
 cargo xtask sim --planted      bugs planted in log and engine, each of which must be found; writes docs/reference/planted.md
 cargo xtask sim --planted FILE  the page from what the tests of single rooms have printed; other rows stay
-cargo xtask reliability        docs/reference/reliability.md, from the rows of reliability.tsv
+cargo xtask invariants         how many assertions there are, and how many invariants that say what holds them
+cargo xtask reliability        docs/reference/reliability.md, from the rows of reliability.tsv. Runs put their rows there
+                               themselves, from a tree without changes: --record on with invariants, sim (seeds without
+                               a story, --story sql, --backups on), sim --planted, fuzz, ledger and isolation
 cargo xtask model              the log's write head and the buffer pool's protocol under loom: every interleaving of a
                                few threads
 cargo xtask miri               the unsafe code under Miri, where the nightly toolchain has it
@@ -77,8 +80,8 @@ fn main() -> ExitCode {
         ["sim", rest @ ..] => sim::run(rest),
         ["connections", options @ ..] => connections::run(options),
         ["memory", options @ ..] => memory::run(options),
-        ["fuzz", options @ ..] => fuzz::run("fuzz", options),
-        ["queries", options @ ..] => fuzz::run("queries", options),
+        ["fuzz", options @ ..] => fuzz::run(options),
+        ["queries", options @ ..] => fuzz::queries(options),
         ["model"] => model::run(),
         ["miri"] => model::miri(),
         ["cancels", options @ ..] => cancels::run(options),
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         ["sources"] => sources::run(false),
         ["sources", "--built"] => sources::run(true),
         ["bench", rest @ ..] => bench::run(rest),
+        ["invariants", options @ ..] => invariants::run(options),
         ["reliability"] => reliability::run(),
         ["rooms"] => {
             let wrong = rooms::violations();

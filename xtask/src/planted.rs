@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use crate::record::Figure;
+use crate::reliability::{PLANTED_SEEDS, PLANTED_TESTS};
 use crate::root;
 
-const PAGE: &str = "docs/reference/planted.md";
+pub const PAGE: &str = "docs/reference/planted.md";
 
 /// Where bugs are declared.
 const SOURCES: [&str; 2] = ["crates/base/src/planted.rs", "crates/wal/src/planted.rs"];
@@ -55,7 +57,7 @@ fn declared(source: &str) -> Vec<&str> {
 }
 
 /// The rows of the page as it is.
-fn known(page: &str) -> Vec<Row> {
+pub fn known(page: &str) -> Vec<Row> {
     let row = |line: &str| {
         let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ");
         let (bug, _, by) = (cells.next()?, cells.next()?, cells.next()?);
@@ -66,6 +68,24 @@ fn known(page: &str) -> Vec<Row> {
         })
     };
     page.lines().filter_map(row).collect()
+}
+
+/// What rows come to: how many bugs tests of their rooms have found and how many seeds, and how long the slowest took.
+pub fn figures(rows: &[Row]) -> [Figure; 2] {
+    let by_seed = |row: &&Row| row.by.starts_with("sim ");
+    let (seeds, tests): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(by_seed);
+    [(PLANTED_TESTS, tests), (PLANTED_SEEDS, seeds)].map(|(what, rows)| {
+        let slowest = rows.iter().map(|row| row.millis).max().unwrap_or(0);
+        Figure {
+            what: what.to_owned(),
+            figure: format!(
+                "{}, each within {} s",
+                rows.len(),
+                slowest.div_ceil(1000).max(1)
+            ),
+            command: None,
+        }
+    })
 }
 
 /// Puts what runs of single rooms have printed, each kept in a file, into the page; rows of other bugs stay.
@@ -134,6 +154,22 @@ mod tests {
             meaning(source, "GateOpen").unwrap(),
             "`txn`: packets leave too early."
         );
+    }
+
+    #[test]
+    fn seeds_and_tests_are_counted_apart() {
+        let found = |by: &str, millis| Row {
+            bug: "GateOpen".to_owned(),
+            by: by.to_owned(),
+            millis,
+        };
+        let rows = [
+            found("sim Mixed, seed 1", 1001),
+            found("sim --story sql, seed 1", 20),
+            found("gate: agrees_with_the_model", 0),
+        ];
+        let figures = figures(&rows).map(|one| one.figure);
+        assert_eq!(figures, ["1, each within 1 s", "2, each within 2 s"]);
     }
 
     /// Every bug that is declared has a row in the page: those of the whole, and those of a log alone.

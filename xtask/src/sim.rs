@@ -4,25 +4,42 @@ use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
 use crate::planted;
+use crate::record::{self, Ran};
 use crate::root;
 use crate::test::Tally;
 
 /// `cargo xtask sim WORDS`.
 pub fn run(words: &[&str]) -> ExitCode {
-    let passed = match words {
-        ["--log", seconds] => whole_log(seconds),
-        ["--flips", count] => count.parse().is_ok_and(flips),
-        ["--small"] => small("2"),
-        ["--small", steps] => small(steps),
-        ["--planted"] => find_planted(true),
-        ["--planted", said @ ..] => planted::take(said),
-        _ => passes(words),
-    };
-    if passed {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    if let (words, true) = record::asked(words)
+        && !has_row(&words)
+    {
+        eprintln!("the page of figures has no row for this run");
+        return ExitCode::from(2);
     }
+    record::chore("sim", words, |words| {
+        let untold = |passed| Ok((passed, Vec::new()));
+        match words {
+            ["--log", seconds] => untold(whole_log(seconds)),
+            ["--flips", count] => untold(count.parse().is_ok_and(flips)),
+            ["--small"] => untold(small("2")),
+            ["--small", steps] => untold(small(steps)),
+            ["--planted"] => Ok(find_planted(true)),
+            ["--planted", said @ ..] => untold(planted::take(said)),
+            _ => Ok(seeds(words)),
+        }
+    })
+}
+
+/// Whether the page of figures has a row for the run: all planted bugs, or many seeds of single statements, of whole
+/// sessions or of backups, without preference for anything.
+fn has_row(words: &[&str]) -> bool {
+    let only = ["--log", "--flips", "--small", "--seed", "--focus", "--aim"];
+    let (planted, sql) = (
+        words.contains(&"--planted"),
+        words.windows(2).any(|w| w == ["--story", "sql"]),
+    );
+    let alone = !words.iter().any(|word| only.contains(word));
+    alone && (!planted || words.len() == 1) && (sql || !words.contains(&"--story"))
 }
 
 /// The simulator's part of the test command: a thousand seeds, and the bugs planted to be found.
@@ -44,11 +61,12 @@ pub fn in_test(tally: &mut Tally) {
         "every crash point and failure of small workloads",
         small("1"),
     );
-    tally.step("every planted bug is caught", find_planted(false));
+    tally.step("every planted bug is caught", find_planted(false).0);
 }
 
-/// Bugs planted in the engine, each of which must be found; `write`: and the page that tells by what.
-fn find_planted(write: bool) -> bool {
+/// Bugs planted in the engine, each of which must be found; `write`: and the page that tells by what. Gives their figures
+/// where all were found.
+fn find_planted(write: bool) -> Ran {
     // One at a time: what is planted is planted in the whole process.
     let spoiled = ["--nocapture", "--test-threads=1"];
     let runs: [(&str, &[&str], &str); 8] = [
@@ -93,7 +111,7 @@ fn find_planted(write: bool) -> bool {
             command.env("DURAMEN_SEEDS", "6000");
         }
         let Ok(ran) = command.output() else {
-            return false;
+            return (false, Vec::new());
         };
         let said = String::from_utf8_lossy(&ran.stdout);
         print!("{said}");
@@ -103,7 +121,10 @@ fn find_planted(write: bool) -> bool {
             eprintln!("{}", String::from_utf8_lossy(&ran.stderr));
         }
     }
-    all && (!write || planted::write(&rows))
+    match all && (!write || planted::write(&rows)) {
+        true => (true, planted::figures(&rows).into()),
+        false => (false, Vec::new()),
+    }
 }
 
 /// Storage: every crash point and every failure of the disk under all workloads of up to so many steps.
@@ -163,13 +184,19 @@ fn log_test(name: &str, settings: &[(&str, &str)]) -> bool {
     command.status().is_ok_and(|s| s.success())
 }
 
-/// Passes the words on to the `sim` program; without `--seed` two processes share the seeds between them.
+/// Whether the `sim` program finds nothing.
 fn passes(words: &[&str]) -> bool {
+    seeds(words).0
+}
+
+/// Passes the words on to the `sim` program; without `--seed` two processes share the seeds between them, and their
+/// figures are added.
+fn seeds(words: &[&str]) -> Ran {
     let alone = words.contains(&"--seed");
     let processes: u64 = if alone { 1 } else { 2 };
     let first = value(words, "--first").unwrap_or(1);
     if !build() {
-        return false;
+        return Ran::default();
     }
     let mut children = Vec::new();
     for n in 0..processes {
@@ -181,16 +208,22 @@ fn passes(words: &[&str]) -> bool {
                 command.args(["--seeds", &(seeds.div_ceil(processes)).to_string()]);
             }
         }
-        match command.spawn() {
+        match record::start(&mut command) {
             Ok(child) => children.push(child),
             Err(e) => eprintln!("cannot start the simulator: {e}"),
         }
     }
-    let mut ok = children.len() as u64 == processes;
-    for mut child in children {
-        ok &= child.wait().is_ok_and(|s| s.success());
+    let (mut ok, mut figures) = (children.len() as u64 == processes, Vec::new());
+    for child in children {
+        let (passed, told) = child.join().unwrap_or_default();
+        ok &= passed;
+        figures.extend(told);
     }
-    ok
+    let figures = record::added(&figures, processes as usize).unwrap_or_else(|why| {
+        eprintln!("no figures: {why}");
+        Vec::new()
+    });
+    (ok, figures)
 }
 
 fn build() -> bool {
@@ -214,4 +247,31 @@ fn cargo_program() -> OsString {
 fn value(words: &[&str], flag: &str) -> Option<u64> {
     let at = words.iter().position(|w| *w == flag)?;
     words.get(at + 1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_row;
+
+    #[test]
+    fn only_whole_runs_have_a_row() {
+        let row = |words: &str| has_row(&words.split_whitespace().collect::<Vec<_>>());
+        for recorded in [
+            "--seconds 45",
+            "--story sql --hours 2 --keep-going on",
+            "--backups on --seeds 100",
+            "--planted",
+        ] {
+            assert!(row(recorded), "{recorded}");
+        }
+        for not in [
+            "--seed 7",
+            "--story room --seconds 60",
+            "--story sql --aim 'DROP VIEW/kill'",
+            "--log 60",
+            "--planted said.txt",
+        ] {
+            assert!(!row(not), "{not}");
+        }
+    }
 }

@@ -72,9 +72,8 @@ fn runs(transactions: u64, kills: u64, names: &[&str]) {
         }
     }
     println!("{}", table::table(&results));
-    if let Some(path) = setting("RECORD") {
-        table::record(std::path::Path::new(&path), &results, &settings);
-    }
+    let profile = setting("PROFILE").filter(|name| name != "release");
+    table::tell(&results, &settings, profile.as_deref());
     for result in &results {
         result.demand();
     }

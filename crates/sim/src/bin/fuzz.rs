@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use duramen_os::time;
 use duramen_sim::fuzz::{Run, TARGETS, Target, run, target};
 
 fn main() {
@@ -13,10 +14,17 @@ fn main() {
     match parse(&args) {
         Ok((targets, plan)) => {
             for target in targets {
+                let began = time::now();
                 let done = run(target, plan);
+                let hours = began.elapsed().as_secs_f64() / 3600.0;
                 println!(
                     "{}: seed {}, {} inputs, {} accepted",
                     target.name, plan.seed, done.inputs, done.accepted
+                );
+                // For the page of figures (`cargo xtask fuzz --record on`).
+                println!(
+                    "figure\thours fuzzed: {}\t{hours:.2} hours, {} inputs, {} accepted",
+                    target.name, done.inputs, done.accepted
                 );
             }
         }

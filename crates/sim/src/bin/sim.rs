@@ -41,6 +41,13 @@ struct Options {
     aim: Option<sql::Cell>,
 }
 
+/// Tells a figure for the page of figures (`cargo xtask sim --record on`), but not that of a run that a failure has ended.
+fn tell(o: &Options, what: &str, failures: u64, figure: &str) {
+    if failures == 0 || o.keep_going {
+        println!("figure\t{what}\t{figure}, {failures} failed");
+    }
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let options = match parse(&args) {
@@ -114,9 +121,16 @@ fn run(o: &Options) -> u64 {
         );
     }
     if o.backups {
-        println!(
+        let figure = format!(
             "{} backups, {} restores, {} cut short",
             kept.0, kept.1, kept.2
+        );
+        println!("{figure}");
+        tell(
+            o,
+            "backups taken and restored while sessions wrote and the power failed",
+            failures,
+            &format!("{figure}, {done} seeds"),
         );
     }
     if o.story.is_none() && !o.backups {
@@ -129,6 +143,15 @@ fn run(o: &Options) -> u64 {
             total.recoveries_cut,
             total.simulated.as_secs_f64(),
             total.trace,
+        );
+        tell(
+            o,
+            "crashes simulated under single statements",
+            failures,
+            &format!(
+                "{} crashes, {} of them in a recovery, {} statements, {done} seeds",
+                total.crashes, total.recoveries_cut, total.statements
+            ),
         );
     }
     println!(
@@ -184,6 +207,15 @@ fn run_sql(o: &Options) -> u64 {
         seed += o.step;
     }
     println!("{}", total.matrix.show());
+    tell(
+        o,
+        "crashes simulated under whole sessions",
+        failures,
+        &format!(
+            "{} crashes, {} statements, {} audits, {} restores, {done} seeds",
+            total.crashes, total.statements, total.audits, total.restores
+        ),
+    );
     if o.aim.is_none() && total.statements >= EVERY_KIND {
         let unmade = total.matrix.unmade();
         unmade

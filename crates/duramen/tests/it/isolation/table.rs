@@ -1,9 +1,7 @@
-//! What runs have shown, as a table, and as figures for `docs/reference/reliability.tsv`.
+//! What runs have shown, as a table, and as figures for `docs/reference/reliability.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use super::levels::Level;
@@ -175,45 +173,34 @@ pub fn table(results: &[Results]) -> String {
     text
 }
 
-/// Puts the runs' figures in place of those of the same name in a file of lines: what, figure, command, commit, date.
-pub fn record(path: &Path, results: &[Results], settings: &Settings) {
-    let said = |program: &str, args: &[&str]| {
-        let output = Command::new(program).args(args).output();
-        let text = output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
-        text.unwrap_or_default()
-    };
-    let commit = said("git", &["rev-parse", "--short", "HEAD"]);
-    let date = said("date", &["+%F"]);
-    let old = std::fs::read_to_string(path).unwrap_or_default();
-    let mut lines: Vec<String> = old.lines().map(str::to_owned).collect();
-    if lines.is_empty() {
-        lines.push("what\tfigure\tcommand\tcommit\tdate".to_owned());
-    }
+/// Tells the runs' figures for the page of figures (`cargo xtask isolation --record on`), each with the command that gives
+/// it alone. `profile`: what the program was built for, unless for release.
+pub fn tell(results: &[Results], settings: &Settings, profile: Option<&str>) {
     for one in results {
-        let what = format!("isolation: {}", one.title());
-        let durability = match one.durability {
-            Durability::Full => "",
-            Durability::Delayed => " --durability delayed",
+        let (durability, lost) = match one.durability {
+            Durability::Full => ("", String::new()),
+            Durability::Delayed => (
+                " --durability delayed",
+                format!("{} lost from the end, ", one.lost),
+            ),
         };
         let bounded = match settings.seconds {
             u64::MAX => String::new(),
             seconds => format!(" --seconds {seconds}"),
         };
+        let profile = profile.map_or_else(String::new, |name| format!(" --profile {name}"));
         let command = format!(
-            "cargo xtask isolation --level {} --mode {} --transactions {} --kills {}{durability}{bounded} --seed {}",
+            "cargo xtask isolation --level {} --mode {} --transactions {} --kills {}{durability}{bounded} --seed {}{profile}",
             one.level.name,
             one.mode.name(),
             settings.transactions,
             settings.kills,
             settings.seed
         );
-        let lost = match one.durability {
-            Durability::Full => String::new(),
-            Durability::Delayed => format!("{} lost from the end, ", one.lost),
-        };
-        let figure = format!(
-            "{} transactions, {} aborted, {} in doubt, {} kills survived, {lost}{} % met another; allowed and seen: {}; \
-             forbidden: {}",
+        println!(
+            "figure\tisolation: {}\t{} transactions, {} aborted, {} in doubt, {} kills survived, {lost}{} % met another; \
+             allowed and seen: {}; forbidden: {}\t{command}",
+            one.title(),
             one.transactions,
             one.aborted,
             one.in_doubt,
@@ -222,15 +209,5 @@ pub fn record(path: &Path, results: &[Results], settings: &Settings) {
             one.anomalies(),
             one.forbidden.len()
         );
-        let line = [&what, &figure, &command, &commit, &date]
-            .map(String::as_str)
-            .join("\t");
-        let start = format!("{what}\t");
-        match lines.iter_mut().find(|line| line.starts_with(&start)) {
-            Some(old) => *old = line,
-            None => lines.push(line),
-        }
     }
-    let text = lines.join("\n") + "\n";
-    std::fs::write(path, text).expect("the figures can be written");
 }
