@@ -267,8 +267,10 @@ fn what_nobody_counts_is_little() {
         of_all.push((*name, before, most, uncounted()));
     }
     let begin = of_all.first().map_or(0, |(_, before, ..)| *before);
-    for (name, before, most, after) in of_all {
+    for (name, before, most, after) in &of_all {
         println!("{name}: {before} MB before, at most {most} MB, {after} MB after");
+    }
+    for (name, before, most, after) in of_all {
         assert!(most <= before + UNCOUNTED_MB, "{name}");
         assert!(after <= begin + KEPT_MB, "{name}");
     }

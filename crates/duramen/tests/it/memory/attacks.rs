@@ -104,33 +104,6 @@ pub const ATTACKS: &[Attack] = &[
         }
         sql + " SELECT COUNT(*) FROM (SELECT TOP 100000 a FROM c23) AS t"
     }),
-    // Each target keeps what it is given in a way of its own, and is read at the end.
-    ("events that are kept", |at| {
-        format!(
-            "DECLARE @n sysname = CONCAT('held', @@SPID), @i int = 0, @s nvarchar(max); \
-             IF EXISTS (SELECT 1 FROM sys.server_event_sessions WHERE name = @n) EXEC ('DROP EVENT SESSION ' + @n + ' ON SERVER'); \
-             EXEC ('CREATE EVENT SESSION ' + @n + ' ON SERVER ADD EVENT sqlserver.sql_statement_starting, \
-             ADD EVENT sqlserver.sql_statement_completed ADD TARGET package0.ring_buffer(SET max_memory = 1000000), \
-             ADD TARGET package0.histogram(SET slots = 1000000, source = ''statement'', source_type = 0, \
-             filtering_event_name = ''sqlserver.sql_statement_completed''), \
-             ADD TARGET package0.pair_matching(SET begin_event = ''sqlserver.sql_statement_starting'', \
-             begin_matching_columns = ''statement'', end_event = ''sqlserver.sql_batch_completed'', \
-             end_matching_columns = ''batch_text'', max_orphans = 1000000) \
-             WITH (MAX_MEMORY = 1000 MB, MAX_DISPATCH_LATENCY = 1 SECONDS)'); \
-             EXEC ('ALTER EVENT SESSION ' + @n + ' ON SERVER STATE = START'); \
-             WHILE @i < 600 BEGIN SET @i = @i + 1; SET @s = CONCAT('DECLARE @x int = ', @i, ' /* {at} ', @i, \
-             REPLICATE(CONVERT(nvarchar(max), 'e'), 60000), ' */ + 1'); EXEC (@s) END; \
-             SELECT MAX(LEN(target_data)) FROM sys.dm_xe_session_targets; \
-             EXEC ('DROP EVENT SESSION ' + @n + ' ON SERVER')"
-        )
-    }),
-    // The default trace keeps the text of each until its file has it.
-    ("audited statements of a megabyte", |at| {
-        format!(
-            "DECLARE @i int = 0; WHILE @i < 400 BEGIN SET @i = @i + 1; DBCC /* {at} {} */ TRACESTATUS WITH NO_INFOMSGS END",
-            "z".repeat(1 << 20)
-        )
-    }),
 ];
 
 /// What ends when it is given up, or refused. Whatever transaction is left is rolled back by whoever runs it.
@@ -153,5 +126,36 @@ pub const ENDLESS: &[Attack] = &[
         "BEGIN TRAN; INSERT d.dbo.t VALUES (@@SPID, 's'); \
          WHILE @@ERROR = 0 SAVE TRAN a_savepoint_with_a_long_name_ab"
             .into()
+    }),
+];
+
+/// What listens to the whole server, and so makes every other attack slow: several sessions run each of them, and nothing else.
+pub const LISTENERS: &[Attack] = &[
+    // Each target keeps what it is given in a way of its own. None is read: as text it is as much again. The
+    // plans of so long texts are told as more than they are, and go at the end.
+    ("events that are kept", |at| {
+        format!(
+            "DECLARE @n sysname = CONCAT('held', @@SPID), @i int = 0, @s nvarchar(max); \
+             IF EXISTS (SELECT 1 FROM sys.server_event_sessions WHERE name = @n) EXEC ('DROP EVENT SESSION ' + @n + ' ON SERVER'); \
+             EXEC ('CREATE EVENT SESSION ' + @n + ' ON SERVER ADD EVENT sqlserver.sql_statement_starting, \
+             ADD EVENT sqlserver.sql_statement_completed ADD TARGET package0.ring_buffer(SET max_memory = 1000000), \
+             ADD TARGET package0.histogram(SET slots = 1000000, source = ''statement'', source_type = 0, \
+             filtering_event_name = ''sqlserver.sql_statement_completed''), \
+             ADD TARGET package0.pair_matching(SET begin_event = ''sqlserver.sql_statement_starting'', \
+             begin_matching_columns = ''statement'', end_event = ''sqlserver.sql_batch_completed'', \
+             end_matching_columns = ''batch_text'', max_orphans = 1000000) \
+             WITH (MAX_MEMORY = 1000 MB, MAX_DISPATCH_LATENCY = 1 SECONDS)'); \
+             EXEC ('ALTER EVENT SESSION ' + @n + ' ON SERVER STATE = START'); \
+             WHILE @i < 600 BEGIN SET @i = @i + 1; SET @s = CONCAT('DECLARE @x int = ', @i, ' /* {at} ', @i, \
+             REPLICATE(CONVERT(nvarchar(max), 'e'), 30000), ' */ + 1'); EXEC (@s) END; \
+             EXEC ('DROP EVENT SESSION ' + @n + ' ON SERVER'); DBCC FREEPROCCACHE WITH NO_INFOMSGS"
+        )
+    }),
+    // The default trace keeps the text of each until its file has it.
+    ("audited statements of a megabyte", |at| {
+        format!(
+            "DECLARE @i int = 0; WHILE @i < 400 BEGIN SET @i = @i + 1; DBCC /* {at} {} */ TRACESTATUS WITH NO_INFOMSGS END",
+            "z".repeat(1 << 20)
+        )
     }),
 ];
