@@ -84,7 +84,12 @@ pub struct Session {
     pub(crate) followed: u64,
     /// What it keeps for itself between requests.
     memory: Account,
+    /// The savepoints of its transaction, of this number: a loop makes a million in some seconds.
+    savepoints: (u64, Account),
 }
+
+/// What a savepoint takes beside its name, in a list that has doubled.
+const SAVEPOINT_BYTES: usize = 200;
 
 /// What the globals show of the last statement.
 #[derive(Debug, Default)]
@@ -142,7 +147,8 @@ impl Session {
     ) -> SqlResult<Session> {
         let id = instance.database_id(&login.database);
         let deps = instance.databases.gate.session_deps();
-        let memory = instance.databases.engine.memory.account(Clerk::Connections);
+        let account = || instance.databases.engine.memory.account(Clerk::Connections);
+        let (memory, savepoints) = (account(), (0, account()));
         let session = Session {
             instance,
             spid: activity.spid,
@@ -159,6 +165,7 @@ impl Session {
             around: None,
             followed: 0,
             memory,
+            savepoints,
         };
         if let Some(id) = id {
             session.take_seat(id)?;
@@ -293,6 +300,9 @@ impl Session {
 
     /// What the session keeps is told when it has changed.
     fn note_memory(&mut self) {
+        if self.transaction.is_none() && self.savepoints.1.held() > 0 {
+            self.savepoints.1.set(0);
+        }
         let context = self.state.context.bytes() as u64;
         if context != self.memory.held() {
             self.memory.set(context);
@@ -602,6 +612,12 @@ impl Session {
         if name.chars().count() > 32 {
             return Err(SqlError::new(&messages::SAVEPOINT_NAME_TOO_LONG, &[&name]));
         }
+        let (of, held) = &mut self.savepoints;
+        if *of != t.id {
+            *of = t.id;
+            held.set(0);
+        }
+        held.grow((name.len() + SAVEPOINT_BYTES) as u64)?;
         duramen_txn::txlog::save(t, name, self.instance.locks.mark(&self.owner))?;
         debug_assert!(
             t.savepoint(name).is_some_and(|p| p.number() == t.points()),

@@ -4,125 +4,41 @@
 //!
 //! `DURAMEN_HOSTILE_SECONDS` makes it longer: `cargo xtask memory`.
 
+mod attacks;
+mod crowds;
+mod files;
+
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use duramen_server::client::Stream;
-use duramen_tds::client::Client;
+use duramen_tds::client::{Client, ClientError};
+use duramen_tds::token::{ServerMessage, Token};
 use duramen_types::Value;
 
-use crate::process::{Process, Scratch, ask, rows};
+use crate::process::{Process, Scratch, ask, resident_bytes, rows};
+use attacks::{ATTACKS, ENDLESS, REFUSALS};
 
 const MB: u64 = 1 << 20;
 const LIMIT_MB: u64 = 256;
 const SAMPLE: Duration = Duration::from_millis(100);
 const SESSIONS: usize = 4;
+/// Between the attacks with which two sessions begin: in a short run each still meets one of its own.
+const FIRST_APART: usize = 6;
 
 /// What tempdb and what spills may take: the sessions want about as much, whatever the disk has.
 const TEMPDB: &str = "2GB";
 
-/// What a refusal may say: memory (701, 802, 1204, 8623, 8645, 8657), a value's size (7119), disk (1101, 1105, 9002), versions
-/// (3958), another backup (3023, 3013).
-const REFUSALS: [i32; 14] = [
-    701, 802, 1101, 1105, 1204, 3013, 3023, 3958, 7119, 8623, 8631, 8645, 8657, 9002,
-];
-
-/// What a session runs in its round; `at` makes texts differ.
-type Attack = (&'static str, fn(at: u64) -> String);
-
-const ATTACKS: &[Attack] = &[
-    ("texts that come once", |at| {
-        format!("SELECT COUNT(*) AS n{at} FROM sys.objects o{at} WHERE o{at}.object_id = {at}")
-    }),
-    ("a pool that is full", |_| {
-        "SELECT COUNT(*), MAX(pad) FROM d.dbo.wide".into()
-    }),
-    ("doubling common table expressions", |_| {
-        let mut sql = "WITH c0 AS (SELECT 1 AS a UNION ALL SELECT 1)".to_owned();
-        for n in 1..14 {
-            let of = n - 1;
-            sql += &format!(", c{n} AS (SELECT x.a FROM c{of} x CROSS JOIN c{of} y)");
-        }
-        sql + " SELECT COUNT(*) FROM (SELECT TOP 100000 a FROM c13) AS t"
-    }),
-    ("a sort of much", |_| {
-        "SELECT MAX(pad) FROM (SELECT a.pad, ROW_NUMBER() OVER (ORDER BY b.id, a.id DESC) AS r FROM d.dbo.wide a \
-         CROSS JOIN d.dbo.few b) AS t WHERE r > 60000"
-            .into()
-    }),
-    ("a group for each row", |_| {
-        "SELECT COUNT(*) FROM (SELECT MAX(a.pad) AS pad, a.id, b.id AS of_few FROM d.dbo.wide a CROSS JOIN d.dbo.few b \
-         GROUP BY a.id, b.id HAVING MAX(a.pad) > 'A') AS t"
-            .into()
-    }),
-    ("a table variable", |_| {
-        "DECLARE @t TABLE (id int, pad varchar(4000)); \
-         INSERT @t SELECT a.id, a.pad FROM d.dbo.wide a CROSS JOIN d.dbo.few b; SELECT COUNT(*) FROM @t"
-            .into()
-    }),
-    ("a string that doubles", |_| {
-        "DECLARE @s varchar(max) = REPLICATE(CONVERT(varchar(max), 'x'), 1000), @n int = 0; \
-         WHILE @n < 14 BEGIN SET @n = @n + 1; SET @s = @s + @s END; SELECT LEN(@s)"
-            .into()
-    }),
-    ("a request of megabytes", |at| {
-        format!(
-            "DECLARE @s varchar(max) = '{at}{}'; SELECT LEN(@s)",
-            "y".repeat(6 << 20)
-        )
-    }),
-    ("a batch of many statements", |at| {
-        format!(
-            "DECLARE @a bigint; {} SELECT @a",
-            format!("SET @a = {at} + 1; ").repeat(20_000)
-        )
-    }),
-    // 701 ends a batch: what it has made is still there when the next begins.
-    ("a procedure's rows into a table", |_| {
-        "DROP TABLE IF EXISTS #t; CREATE TABLE #t (id int, pad varchar(4000)); INSERT #t EXEC ('SELECT TOP 20000 a.id, a.pad FROM d.dbo.wide a CROSS JOIN d.dbo.few b'); \
-         SELECT COUNT(*) FROM #t; DROP TABLE #t"
-            .into()
-    }),
-    ("windows that look around", |_| {
-        "SELECT MAX(x), MAX(y) FROM (SELECT LAG(a.pad, 5) OVER (ORDER BY b.id, a.id) AS x, MAX(a.pad) OVER (ORDER BY b.id, a.id \
-         ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS y FROM d.dbo.wide a CROSS JOIN d.dbo.few b WHERE b.id <= 8) AS t"
-            .into()
-    }),
-    ("rows that changed, to the client", |_| {
-        "DROP TABLE IF EXISTS #t; SELECT a.id, a.pad INTO #t FROM d.dbo.wide a CROSS JOIN d.dbo.few b WHERE b.id <= 8; \
-         UPDATE #t SET id = 0 OUTPUT inserted.id, deleted.pad; DROP TABLE #t"
-            .into()
-    }),
-    ("a join of one key", |_| {
-        // Few rows on one side: each pair is compared.
-        "SELECT COUNT(*) FROM (SELECT a.id % 1 AS k, a.pad FROM d.dbo.wide a WHERE a.id <= 100) AS x \
-         FULL JOIN (SELECT id % 1 AS k, pad FROM d.dbo.wide) AS y ON x.k = y.k AND LEN(x.pad) + LEN(y.pad) < 0"
-            .into()
-    }),
-    ("an index of wide rows", |_| {
-        "DROP TABLE IF EXISTS #t; SELECT a.id, a.pad INTO #t FROM d.dbo.wide a CROSS JOIN d.dbo.few b WHERE b.id <= 8; \
-         CREATE INDEX i ON #t (id) INCLUDE (pad); DROP TABLE #t"
-            .into()
-    }),
-    ("a backup with many buffers", |_| {
-        "BACKUP DATABASE d TO DISK = 'nul' WITH COPY_ONLY, BUFFERCOUNT = 400, MAXTRANSFERSIZE = 4194304".into()
-    }),
-    ("many locks", |_| {
-        "BEGIN TRAN; DECLARE @i int = 0; WHILE @i < 10000 BEGIN INSERT d.dbo.t VALUES (@@SPID, 'l'); SET @i = @i + 1 END; ROLLBACK"
-            .into()
-    }),
-    ("contexts with many keys", |at| {
-        format!(
-            "DECLARE @i int = 0, @k nvarchar(128); WHILE @i < 3000 BEGIN \
-             SET @k = CONCAT('{at}', '-', @i); EXEC sp_set_session_context @k, 1; SET @i = @i + 1 END"
-        )
-    }),
-];
-
 fn seconds() -> u64 {
     let asked = std::env::var("DURAMEN_HOSTILE_SECONDS");
     asked.ok().and_then(|s| s.parse().ok()).unwrap_or(20)
+}
+
+/// How long what has no end may go on.
+fn patience() -> Duration {
+    Duration::from_millis(seconds() * 50).clamp(Duration::from_secs(1), Duration::from_secs(20))
 }
 
 fn number(value: &Value) -> u64 {
@@ -147,28 +63,111 @@ fn prepare(client: &mut Client<Stream>) {
     }
 }
 
+/// Sets a flag when it goes, whatever happens.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What `work` gives, and the most bytes that were resident in process `id` meanwhile.
+fn sampled<T>(id: u32, work: impl FnOnce() -> T) -> (T, u64) {
+    let (ended, peak) = (AtomicBool::new(false), AtomicU64::new(0));
+    let done = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                peak.fetch_max(resident_bytes(id), Ordering::Relaxed);
+                std::thread::sleep(SAMPLE);
+            }
+        });
+        let _ends = Ends(&ended);
+        work()
+    });
+    (done, peak.into_inner())
+}
+
+/// The bound, while it went on and soon after.
+fn assert_bound(server: &Process, limit_mb: u64, peak: u64) {
+    let over = Instant::now();
+    let mut resident = server.resident_bytes();
+    while resident > (limit_mb + 100) * MB && over.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(SAMPLE);
+        resident = server.resident_bytes();
+    }
+    println!(
+        "of {limit_mb} MB at most {} MB resident, {} MB {:?} after the last",
+        peak / MB,
+        resident / MB,
+        over.elapsed(),
+    );
+    assert!(peak <= (limit_mb * 11 / 10 + 100) * MB, "{} MB", peak / MB);
+    assert!(resident <= (limit_mb + 100) * MB, "{} MB", resident / MB);
+}
+
+/// Runs a batch and gives it up when it goes on for longer; its errors.
+fn ask_for(
+    client: &mut Client<Stream>,
+    sql: &str,
+    patience: Duration,
+) -> Result<Vec<ServerMessage>, ClientError> {
+    const MOMENT: Duration = Duration::from_millis(50);
+    const ROLLBACK: Duration = Duration::from_secs(300);
+    let wait =
+        |client: &Client<Stream>, time| client.stream().socket().set_read_timeout(Some(time));
+    let mut errors = Vec::new();
+    let until = Instant::now() + patience;
+    client.query(sql)?;
+    wait(client, MOMENT)?;
+    loop {
+        match client.next_event() {
+            Ok(Some(Token::Error(error))) => errors.push(error),
+            Ok(Some(_)) => {}
+            Ok(None) => break,
+            Err(ClientError::Io(e))
+                if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+            {
+                if Instant::now() > until {
+                    wait(client, ROLLBACK)?;
+                    client.give_up()?;
+                    errors.extend(client.acknowledged()?);
+                    break;
+                }
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    wait(client, ROLLBACK)?;
+    errors.extend(ask(client, "IF @@TRANCOUNT > 0 ROLLBACK")?.errors);
+    Ok(errors)
+}
+
 /// One session's rounds until the time is over; which attacks were refused, and how.
 fn attack(server: &Process, first: usize, until: Instant, told: &Mutex<Vec<String>>) -> u64 {
     let mut client = server.connect();
     let mut count = 0;
     let mut at = first;
     while Instant::now() < until {
-        let (name, sql) = ATTACKS[at % ATTACKS.len()];
+        let round = at % (ATTACKS.len() + ENDLESS.len());
         at += 1;
+        let endless = round.checked_sub(ATTACKS.len());
+        let (name, sql) = endless.map_or_else(|| ATTACKS[round], |n| ENDLESS[n]);
         // Texts that come once come in crowds.
         if std::env::var_os("DURAMEN_HOSTILE_TELL").is_some() {
             println!("{first}: {name}");
         }
-        let times = if at % ATTACKS.len() == 1 { 200 } else { 1 };
+        let times = if round == 0 { 200 } else { 1 };
         for n in 0..times {
             let began = Instant::now();
-            let answer = ask(
-                &mut client,
-                &sql(at as u64 * 1000 + n + (first as u64) * 1_000_000_007),
-            );
-            let answer = answer.unwrap_or_else(|e| panic!("{name}: the connection ends: {e}"));
+            let sql = sql(at as u64 * 1000 + n + (first as u64) * 1_000_000_007);
+            let errors = match endless {
+                Some(_) => ask_for(&mut client, &sql, patience()),
+                None => ask(&mut client, &sql).map(|answer| answer.errors),
+            };
+            let errors = errors.unwrap_or_else(|e| panic!("{name}: the connection ends: {e}"));
             count += 1;
-            for e in &answer.errors {
+            for e in &errors {
                 // 15665: the context is full.
                 let expected = REFUSALS.contains(&e.number) || e.number == 15665;
                 assert!(expected && e.class < 20, "{name}: {e:?}");
@@ -197,46 +196,22 @@ fn hostile_statements_do_not_pass_the_limit() {
     let mut client = server.connect();
     prepare(&mut client);
 
-    let ended = AtomicBool::new(false);
-    let peak = AtomicU64::new(0);
     let told = Mutex::new(Vec::new());
     let until = Instant::now() + Duration::from_secs(seconds());
-    let count = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !ended.load(Ordering::Relaxed) {
-                peak.fetch_max(server.resident_bytes(), Ordering::Relaxed);
-                std::thread::sleep(SAMPLE);
-            }
-        });
-        let sessions: Vec<_> = (0..SESSIONS)
-            .map(|n| {
-                let (server, told) = (&server, &told);
-                scope.spawn(move || attack(server, n * 3, until, told))
-            })
-            .collect();
-        let counts: Vec<_> = sessions.into_iter().map(|s| s.join()).collect();
-        ended.store(true, Ordering::Relaxed);
-        counts
-            .into_iter()
-            .map(|c| c.expect("a session"))
-            .sum::<u64>()
+    let (count, peak) = sampled(server.id(), || {
+        std::thread::scope(|scope| {
+            let sessions: Vec<_> = (0..SESSIONS)
+                .map(|n| {
+                    let (server, told) = (&server, &told);
+                    scope.spawn(move || attack(server, n * FIRST_APART, until, told))
+                })
+                .collect();
+            let counts = sessions.into_iter().map(|s| s.join().expect("a session"));
+            counts.sum::<u64>()
+        })
     });
-    let peak = peak.into_inner();
-    let over = Instant::now();
-    let mut resident = server.resident_bytes();
-    while resident > (LIMIT_MB + 100) * MB && over.elapsed() < Duration::from_secs(10) {
-        std::thread::sleep(SAMPLE);
-        resident = server.resident_bytes();
-    }
-    println!(
-        "{count} statements; at most {} MB resident, {} MB {:?} after the last; refused: {:#?}",
-        peak / MB,
-        resident / MB,
-        over.elapsed(),
-        told.lock().unwrap()
-    );
-    assert!(peak <= (LIMIT_MB * 11 / 10 + 100) * MB, "{} MB", peak / MB);
-    assert!(resident <= (LIMIT_MB + 100) * MB, "{} MB", resident / MB);
+    println!("{count} statements; refused: {:#?}", told.lock().unwrap());
+    assert_bound(&server, LIMIT_MB, peak);
     // What the allocator keeps goes back soon.
     std::thread::sleep(Duration::from_secs(2));
     tells_the_truth(&mut client);
@@ -260,7 +235,7 @@ fn what_nobody_counts_is_little() {
         number(&told[0][0]) / 1024
     };
     let mut of_all = Vec::new();
-    for (n, (name, sql)) in ATTACKS.iter().enumerate() {
+    for (n, (name, sql)) in ATTACKS.iter().chain(ENDLESS).enumerate() {
         let mut client = server.connect();
         let before = uncounted();
         let ended = AtomicBool::new(false);
@@ -276,7 +251,11 @@ fn what_nobody_counts_is_little() {
             let began = Instant::now();
             for round in 0..10 {
                 let sql = sql(2_000_000_000 + round + 1000 * n as u64);
-                ask(&mut client, &sql).unwrap_or_else(|e| panic!("{name}: {e}"));
+                let ended = match n < ATTACKS.len() {
+                    true => ask(&mut client, &sql).map(drop),
+                    false => ask_for(&mut client, &sql, Duration::from_millis(600)).map(drop),
+                };
+                ended.unwrap_or_else(|e| panic!("{name}: {e}"));
                 if began.elapsed() > Duration::from_millis(500) {
                     break;
                 }
@@ -288,8 +267,10 @@ fn what_nobody_counts_is_little() {
         of_all.push((*name, before, most, uncounted()));
     }
     let begin = of_all.first().map_or(0, |(_, before, ..)| *before);
-    for (name, before, most, after) in of_all {
+    for (name, before, most, after) in &of_all {
         println!("{name}: {before} MB before, at most {most} MB, {after} MB after");
+    }
+    for (name, before, most, after) in of_all {
         assert!(most <= before + UNCOUNTED_MB, "{name}");
         assert!(after <= begin + KEPT_MB, "{name}");
     }

@@ -272,6 +272,7 @@ fn run(call: &Call<'_>, kind: Kind, db: &Arc<OpenDb>, mut request: Request) -> S
         Some(n @ 1..) => n as usize,
         _ => duramen_os::thread::available_parallelism(),
     };
+    request.memory = Some(db.db.engine.memory.clone());
     if db.db.id == DbId::TEMPDB {
         return run_on_tempdb(call, kind, db, &request);
     }

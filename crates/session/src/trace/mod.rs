@@ -5,7 +5,8 @@
 //! trace. The files' frame is that of event files (`docs/format/events.md`).
 //!
 //! Invariants
-//! 1. Telling a row takes no lock but the one around the queue, which is bounded: a row that finds no room is counted.
+//! 1. Telling a row takes no lock but the one around the queue, which is bounded in rows and in bytes: a row that finds no
+//!    room is counted.
 //!    [assert: trace/1]
 //! 2. Rows are written after the logs are durable up to what they tell of. [assert: xe/1]
 
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use duramen_base::DbId;
 use duramen_observe::events::{Event, EventId, EventValue, Listener};
+use duramen_os::memory::{Broker, Clerk, Tally};
 use duramen_os::sync::{Global, Mutex};
 use duramen_os::time::{self, Instant, WallTime};
 
@@ -30,6 +32,8 @@ use crate::xe::records::{self, Payload, TRACE, Writer, put_text};
 
 /// Rows in memory at most.
 const QUEUE: usize = 10_000;
+/// Bytes that do not wait for the file any longer: a statement's text may be megabytes.
+const QUEUE_BYTES: u64 = 1 << 20;
 pub(crate) const FILE_MB: u64 = 20;
 pub(crate) const FILES: usize = 5;
 /// How long rows may wait for their file.
@@ -92,6 +96,17 @@ impl TraceRow {
             .iter()
             .find(|(c, _)| *c == column)
             .map(|(_, f)| f)
+    }
+
+    /// About what it takes while it waits.
+    fn bytes(&self) -> u64 {
+        let field = |(_, f): &(u8, Field)| match f {
+            Field::Int(_) | Field::Time(_) => 0,
+            Field::Text(t) => t.len(),
+            Field::Bytes(b) => b.len(),
+        };
+        let texts: usize = self.fields.iter().map(field).sum();
+        (texts + self.fields.capacity() * size_of::<(u8, Field)>()) as u64
     }
 
     fn payload(&self) -> Vec<u8> {
@@ -166,6 +181,8 @@ pub(crate) struct DefaultTrace {
     folders: Folders,
     started: WallTime,
     queue: Global<VecDeque<(TraceRow, Option<Names>)>>,
+    /// Of the rows in the queue.
+    held: Tally,
     sequence: AtomicU64,
     dropped: AtomicU64,
     output: Mutex<Output>,
@@ -190,6 +207,7 @@ impl DefaultTrace {
         server_name: &str,
         databases: &OpenDatabases,
         folders: &Folders,
+        memory: &Arc<Broker>,
     ) -> Arc<DefaultTrace> {
         let names = folders.names(&folders.log);
         let newest = names.iter().filter_map(|n| number_of(n)).max().unwrap_or(0);
@@ -200,6 +218,7 @@ impl DefaultTrace {
             folders: folders.clone(),
             started: time::wall(),
             queue: Global::new(VecDeque::new()),
+            held: memory.tally(Clerk::Traces),
             sequence: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             output: Mutex::new(Output {
@@ -221,8 +240,12 @@ impl DefaultTrace {
         let row = row
             .text(Column::ServerName, &self.server_name)
             .int(Column::EventSequence, sequence as i64);
+        let bytes = row.bytes();
+        let fits = self.held.fits(bytes);
+        // Told of before others can take it away again.
+        self.held.add(bytes);
         let kept = self.queue.write(|q| {
-            let room = q.len() < QUEUE;
+            let room = fits && q.len() < QUEUE;
             if room {
                 q.push_back((row, names));
             }
@@ -232,12 +255,16 @@ impl DefaultTrace {
             );
             room
         });
-        self.dropped.fetch_add(u64::from(!kept), Relaxed);
+        if !kept {
+            self.held.sub(bytes);
+            self.dropped.fetch_add(1, Relaxed);
+        }
     }
 
     pub fn is_due(&self) -> bool {
         let waiting = self.queue.read(VecDeque::len);
-        waiting > QUEUE / 2 || waiting > 0 && self.output.lock().flushed.elapsed() >= LATENCY
+        let many = waiting > QUEUE / 2 || self.held.bytes() > QUEUE_BYTES;
+        many || waiting > 0 && self.output.lock().flushed.elapsed() >= LATENCY
     }
 
     /// Writes what has come. Rows that a file does not take are lost, and counted.
@@ -248,6 +275,7 @@ impl DefaultTrace {
         if rows.is_empty() {
             return;
         }
+        let bytes = rows.iter().map(|(row, _)| row.bytes()).sum();
         harden();
         let count = rows.len() as u64;
         let mut records = Vec::new();
@@ -265,6 +293,7 @@ impl DefaultTrace {
             output.writer = None;
             self.dropped.fetch_add(count, Relaxed);
         }
+        self.held.sub(bytes);
     }
 
     fn write(&self, output: &mut Output, records: &[Vec<u8>]) -> Result<(), duramen_os::IoError> {

@@ -169,6 +169,7 @@ impl Xe {
                 &self.server_name,
                 &self.databases,
                 &self.folders,
+                &self.memory,
             );
             *self.trace.lock() = Some(trace.clone());
             listen(trace);

@@ -2,9 +2,11 @@
 //!
 //! <https://learn.microsoft.com/previous-versions/sql/sql-server-2012/ff878062(v=sql.110)>
 //! An end takes away the oldest beginning whose columns and actions say the same; one that finds none stays as well. Beyond
-//! `max_orphans`, or too many bytes, the oldest go.
+//! `max_orphans`, or too many bytes, or when the server has no memory for more, the oldest go.
 
 use std::collections::{BTreeMap, VecDeque};
+
+use duramen_os::memory::{Clerk, Tally};
 
 use super::definition::{Definition, EventDef, TargetDef};
 use super::objects;
@@ -13,6 +15,8 @@ use super::targets::{action_value, field_value};
 
 /// Most bytes of events that are kept, whatever their number may be.
 const MOST_BYTES: usize = 64 << 20;
+/// What an event takes beside its texts: places in two trees, and a list.
+const EACH_BYTES: usize = 160;
 
 /// One half of the pairs.
 #[derive(Debug)]
@@ -36,6 +40,8 @@ pub struct Pairing {
     most: usize,
     matched: u64,
     dropped: bool,
+    /// The same bytes, for whoever answers for the server's memory.
+    pub(super) held: Tally,
 }
 
 /// The names of a list like `database_id, mode`.
@@ -126,12 +132,20 @@ impl Pairing {
             most: usize::try_from(def.number("max_orphans")).unwrap_or(0),
             matched: 0,
             dropped: false,
+            held: Tally::new(Clerk::EventBuffers),
         }
+    }
+
+    /// The key is there twice.
+    fn bytes_of(key: &str, shown: &str) -> usize {
+        2 * key.len() + shown.len() + EACH_BYTES
     }
 
     fn forget(&mut self, number: u64) -> Option<String> {
         let (key, shown) = self.orphans.remove(&number)?;
-        self.bytes -= key.len() + shown.len();
+        let bytes = Pairing::bytes_of(&key, &shown);
+        self.bytes -= bytes;
+        self.held.sub(bytes as u64);
         Some(key)
     }
 
@@ -162,12 +176,16 @@ impl Pairing {
         let shown = render::event(fired, def, true);
         let number = self.next;
         self.next += 1;
-        self.bytes += key.len() + shown.len();
+        let bytes = Pairing::bytes_of(&key, &shown);
+        self.bytes += bytes;
+        self.held.add(bytes as u64);
         if begins {
             self.open.entry(key.clone()).or_default().push_back(number);
         }
         self.orphans.insert(number, (key, shown));
-        while self.orphans.len() > self.most || self.bytes > MOST_BYTES {
+        let too_many =
+            |p: &Pairing| p.orphans.len() > p.most || p.bytes > MOST_BYTES || !p.held.fits(0);
+        while too_many(self) {
             let Some(oldest) = self.orphans.keys().next().copied() else {
                 break;
             };

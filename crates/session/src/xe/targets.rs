@@ -36,6 +36,9 @@ pub fn field_value<'a>(fired: &'a Fired, def: &EventDef, name: &str) -> Option<&
     fired.values.get(at)
 }
 
+/// What a slot of a histogram takes beside its text.
+const SLOT_BYTES: usize = 64;
+
 /// The newest events, bounded in number and bytes.
 #[derive(Debug)]
 pub struct RingBuffer {
@@ -57,6 +60,7 @@ pub struct Histogram {
     /// `package.event`; empty: every event.
     only: String,
     full: bool,
+    held: Tally,
 }
 
 #[derive(Debug)]
@@ -142,6 +146,7 @@ impl Histogram {
             of_action: def.number("source_type") == 1,
             only: def.text("filtering_event_name"),
             full: false,
+            held: Tally::new(Clerk::EventBuffers),
         }
     }
 
@@ -159,11 +164,13 @@ impl Histogram {
         };
         let Some(value) = value else { return };
         let key = render::plain(value);
-        let room = self.slots.len() < self.most;
+        let bytes = (key.len() + SLOT_BYTES) as u64;
+        let room = self.slots.len() < self.most && self.held.fits(bytes);
         match self.slots.get_mut(&key) {
             Some(count) => *count += 1,
             None if room => {
                 self.slots.insert(key, 1);
+                self.held.add(bytes);
             }
             None => self.full = true,
         }
@@ -240,8 +247,11 @@ impl Target {
 
     /// `memory` answers for what it keeps.
     pub fn tell(&self, memory: &Arc<Broker>) {
-        if let Sink::Ring(ring) = &self.sink {
-            ring.held.follow(memory);
+        match &self.sink {
+            Sink::Ring(ring) => ring.held.follow(memory),
+            Sink::Histogram(histogram) => histogram.held.follow(memory),
+            Sink::Pairing(pairing) => pairing.held.follow(memory),
+            Sink::File(_) | Sink::Counter(_) => {}
         }
     }
 

@@ -13,6 +13,7 @@ use duramen_base::{
     AllocUnitId, DbId, EXTENT_PAGES, Lsn, ObjectId, PAGE_BYTES, PageId, SqlError, SqlResult,
 };
 use duramen_observe::{DbCounter, count_db};
+use duramen_os::memory::{Broker, Clerk, out_of_memory};
 use duramen_os::{AlignedBuf, Disk, thread};
 
 use super::catalog::{self, Unit};
@@ -55,6 +56,8 @@ pub struct Request {
     pub filegroup: Option<i16>,
     /// Threads, this one included.
     pub workers: usize,
+    /// Is asked for what has to be remembered: 701 when there is no room. `None`: nobody counts.
+    pub memory: Option<Arc<Broker>>,
 }
 
 impl Default for Request {
@@ -69,6 +72,7 @@ impl Default for Request {
             catalog: true,
             filegroup: None,
             workers: 1,
+            memory: None,
         }
     }
 }
@@ -142,6 +146,9 @@ struct Shared {
     pieces: Vec<(usize, u32)>,
     next: AtomicUsize,
     ended: AtomicBool,
+    memory: Option<Arc<Broker>>,
+    /// There was no memory for what has to be remembered.
+    short: AtomicBool,
 }
 
 fn check_with(
@@ -212,6 +219,8 @@ fn check_with(
         pieces,
         next: AtomicUsize::new(0),
         ended: AtomicBool::new(false),
+        memory: request.memory.clone(),
+        short: AtomicBool::new(false),
     });
     let scanned = scan(&shared, request.workers, progress);
     let facts = scanned?;
@@ -364,7 +373,7 @@ fn scan(
             let (shared, heard) = (shared.clone(), thread::heard());
             thread::try_spawn("check", move || {
                 let _listening = heard.map(thread::listen_to);
-                let mut facts = Facts::default();
+                let mut facts = shared.facts();
                 let mut buf = AlignedBuf::zeroed(CHUNK_PAGES as usize * PAGE_BYTES);
                 while shared.piece(&mut facts, &mut buf).is_some() {}
                 facts
@@ -372,7 +381,7 @@ fn scan(
             .ok()
         })
         .collect();
-    let mut facts = Facts::default();
+    let mut facts = shared.facts();
     let mut result = Ok(());
     let mut buf = AlignedBuf::zeroed(CHUNK_PAGES as usize * PAGE_BYTES);
     while let Some(n) = shared.piece(&mut facts, &mut buf) {
@@ -390,10 +399,22 @@ fn scan(
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
+    if shared.short.load(Ordering::SeqCst) {
+        return Err(out_of_memory());
+    }
     result.map(|()| facts)
 }
 
 impl Shared {
+    /// None yet, with an account for them.
+    fn facts(&self) -> Facts {
+        let account = |broker: &Arc<Broker>| broker.account(Clerk::Utilities);
+        Facts {
+            held: self.memory.iter().map(account).collect(),
+            ..Facts::default()
+        }
+    }
+
     /// Looks at the next piece; its number, unless there is none.
     fn piece(&self, facts: &mut Facts, buf: &mut AlignedBuf) -> Option<usize> {
         if self.ended.load(Ordering::SeqCst) {
@@ -413,6 +434,10 @@ impl Shared {
         });
         let bytes = (facts.pages - before) * PAGE_BYTES as u64;
         count_db(DbId(self.schema.database), DbCounter::DbccScanBytes, bytes);
+        if !facts.hold() {
+            self.short.store(true, Ordering::SeqCst);
+            self.ended.store(true, Ordering::SeqCst);
+        }
         Some(n)
     }
 

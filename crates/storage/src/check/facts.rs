@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use duramen_base::{AllocUnitId, PageId};
+use duramen_os::memory::Account;
 use duramen_types::Value;
 
 use super::catalog::Counted;
 use super::finding::Finding;
+
+/// What is looked up of a page of a tree while it is judged: who refers to it, and itself by its id.
+const JUDGED: usize = 128;
 
 /// A page and a slot.
 pub(super) type Rid = (PageId, u16);
@@ -81,13 +85,42 @@ pub(super) struct Facts {
     /// References into a LOB unit, by that unit.
     pub references: BTreeMap<AllocUnitId, Vec<Reference>>,
     pub findings: Vec<Finding>,
+    /// About what all of it takes, and what judging it takes beside.
+    pub bytes: u64,
     pub pages: u64,
     /// Pages without protection, by file.
     pub unprotected: BTreeMap<u16, u64>,
     pub checked: BTreeMap<u16, u64>,
+    /// What was asked for it, by each thread.
+    pub held: Vec<Account>,
+}
+
+impl TreePage {
+    /// Whoever judges looks its page and its children up in trees of their own.
+    fn bytes(&self) -> u64 {
+        let key = |key: &Option<Vec<Value>>| {
+            let own = |v: &Value| size_of::<Value>() + v.heap_bytes();
+            key.iter().flatten().map(own).sum::<usize>()
+        };
+        let child = |c: &(u16, PageId, Option<Vec<Value>>)| size_of_val(c) + key(&c.2);
+        let children: usize = self.children.iter().map(child).sum();
+        let ends = key(&self.low) + key(&self.high);
+        (2 * size_of::<TreePage>() + JUDGED + ends + children) as u64
+    }
 }
 
 impl Facts {
+    /// Asks for the memory that all of it takes, where somebody answers for that: false when there is none.
+    pub fn hold(&mut self) -> bool {
+        let bytes = self.bytes;
+        self.held.first_mut().is_none_or(|held| held.hold(bytes))
+    }
+
+    pub fn add_tree_page(&mut self, unit: AllocUnitId, page: TreePage) {
+        self.bytes += page.bytes();
+        self.unit(unit).tree.push(page);
+    }
+
     pub fn unit(&mut self, unit: AllocUnitId) -> &mut UnitFacts {
         self.units.entry(unit).or_default()
     }
@@ -112,6 +145,8 @@ impl Facts {
             self.references.entry(unit).or_default().extend(references);
         }
         self.findings.extend(other.findings);
+        self.bytes += other.bytes;
+        self.held.extend(other.held);
         self.pages += other.pages;
         for (file, n) in other.unprotected {
             *self.unprotected.entry(file).or_default() += n;

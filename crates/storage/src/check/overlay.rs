@@ -10,7 +10,7 @@
 //!    [test: copies_of_a_moment_are_whole_while_eight_sessions_write]
 //! 2. A block that cannot be kept does not keep the writer of the base from writing. The overlay is *broken* from then
 //!    on: every read of it fails, so nothing false is concluded. [test: what_cannot_be_kept_breaks_the_overlay_and_not_its_base]
-//! 3. Blocks are in memory up to [`MEMORY_BLOCKS`]; the others go, one behind the other, to a file beside the database
+//! 3. Blocks are in memory up to [`MEMORY_BLOCKS`] and as long as the server has room for them; the others go, one behind the other, to a file beside the database
 //!    which is removed at the end. One that a crash has left behind is made over by the next. An overlay whose file has a
 //!    name that a user has given begins it with a page that says whose it is ([`OverlayDisk::marked`]).
 //!    [assert: overlay/3; test: an_undo_file_that_is_left_is_made_over_by_its_own_database_alone]
@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::PAGE_BYTES;
+use duramen_os::memory::{Broker, Clerk, Tally};
 use duramen_os::sync::{Mutex, RwLock};
 use duramen_os::{AlignedBuf, Disk, DiskFile, IoError, OpenOptions};
 
@@ -45,6 +46,8 @@ struct Spill {
     path: PathBuf,
     /// Blocks that stay in memory.
     memory_blocks: u32,
+    /// Of those in memory.
+    held: Tally,
     state: Mutex<SpillState>,
     broken: AtomicBool,
 }
@@ -64,8 +67,11 @@ impl Spill {
             return Ok(Place::Filled(first));
         }
         let mut state = self.state.lock();
-        if state.in_memory < self.memory_blocks {
+        // Caches are not asked: whoever writes the base holds its map.
+        let room = self.held.fits(BLOCK);
+        if state.in_memory < self.memory_blocks && room {
             state.in_memory += 1;
+            self.held.add(BLOCK);
             let mut copy = Box::new([0; PAGE_BYTES]);
             copy[..block.len()].copy_from_slice(block);
             return Ok(Place::Memory(copy));
@@ -84,7 +90,7 @@ impl Spill {
             }
         };
         debug_assert!(
-            state.in_memory == self.memory_blocks,
+            state.in_memory == self.memory_blocks || !room,
             "overlay/3: a block goes to the file while there is room in memory"
         );
         let at = state.blocks;
@@ -300,6 +306,11 @@ impl OverlayDisk {
         OverlayDisk::with(real, spill, MEMORY_BLOCKS, SpillState::default())
     }
 
+    /// `memory` answers for the blocks in memory.
+    pub fn tell(&self, memory: &Arc<Broker>) {
+        self.spill.held.follow(memory);
+    }
+
     /// With no block in memory, and a spill file that is made now and begins with `mark`. Whatever stands there is
     /// replaced at once, so that a file of that name always has the mark.
     pub fn marked(
@@ -344,6 +355,7 @@ impl OverlayDisk {
                 disk: real.clone(),
                 path: spill.to_owned(),
                 memory_blocks,
+                held: Tally::new(Clerk::Utilities),
                 state: Mutex::new(state),
                 broken: AtomicBool::new(false),
             }),

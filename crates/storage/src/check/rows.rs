@@ -23,6 +23,9 @@ use crate::format::row::{
 };
 use crate::format::value::decode_value;
 
+/// About what a piece, a reference or a stub takes, with the trees in which they are looked up.
+const EACH_BYTES: u64 = 96;
+
 /// What is looked at on pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Depth {
@@ -292,7 +295,7 @@ impl<'a> Page<'a> {
                 }
             }
         }
-        facts.unit(shape.unit).tree.push(page);
+        facts.add_tree_page(shape.unit, page);
     }
 
     fn node(&self, shape: &Shape, records: &[Found<'_>], facts: &mut Facts) {
@@ -335,7 +338,7 @@ impl<'a> Page<'a> {
             page.children.push((f.slot, child, key));
         }
         page.high = last.map(|(_, key)| key);
-        facts.unit(shape.unit).tree.push(page);
+        facts.add_tree_page(shape.unit, page);
     }
 
     /// 2511 and 2512
@@ -398,14 +401,20 @@ impl<'a> Page<'a> {
             let here: Rid = (self.id, f.slot);
             if kind == record_kind::FORWARDING_STUB {
                 match forwarding_target(f.record) {
-                    Ok(to) => own.stubs.push((here, to)),
+                    Ok(to) => {
+                        own.stubs.push((here, to));
+                        facts.bytes += EACH_BYTES;
+                    }
                     Err(_) => self.bad_record(f.slot, "forwarding stub", facts),
                 }
                 continue;
             }
             if kind == record_kind::FORWARDED {
                 match back_pointer(f.record) {
-                    Ok(stub) => own.forwarded.push((here, stub)),
+                    Ok(stub) => {
+                        own.forwarded.push((here, stub));
+                        facts.bytes += EACH_BYTES;
+                    }
                     Err(_) => self.bad_record(f.slot, "back pointer", facts),
                 }
             }
@@ -431,10 +440,10 @@ impl<'a> Page<'a> {
             }
         }
         page.high = last.map(|(_, key)| key);
-        if !shape.is_heap() {
-            own.tree.push(page);
-        }
         *facts.unit(shape.unit) = own;
+        if !shape.is_heap() {
+            facts.add_tree_page(shape.unit, page);
+        }
     }
 
     /// Whether null bitmap and end offsets are within the record and in order. 8944
@@ -587,6 +596,7 @@ impl<'a> Page<'a> {
         match decode_pointer(pointer) {
             Ok(Pointer::Text { page, slot }) => {
                 if !page.is_null() {
+                    facts.bytes += EACH_BYTES;
                     let blob = u32::from_le_bytes(pointer[4..8].try_into().unwrap_or_default());
                     list.push(Reference {
                         to: (page, slot),
@@ -606,6 +616,7 @@ impl<'a> Page<'a> {
                     return false;
                 }
                 let blob = u32::from_le_bytes(pointer[8..12].try_into().unwrap_or_default());
+                facts.bytes += EACH_BYTES * links.len() as u64;
                 list.extend(links.iter().map(|l| Reference {
                     to: (l.page, l.slot),
                     from,
@@ -634,6 +645,7 @@ impl<'a> Page<'a> {
             };
             let kind = r.get(12).copied().unwrap_or(0);
             facts.unit(unit).pieces.push(((self.id, f.slot), blob));
+            facts.bytes += EACH_BYTES;
             let text = blob as i64;
             match decode_node(r) {
                 Ok(Node::Root { links, .. } | Node::Internal { links, .. }) => {
@@ -646,6 +658,7 @@ impl<'a> Page<'a> {
                         self.say(facts, &messages::CHECK_OFF_ROW_TYPE, &args);
                     }
                     let from = (self.id, f.slot);
+                    facts.bytes += EACH_BYTES * links.len() as u64;
                     let list = facts.references.entry(unit).or_default();
                     list.extend(links.iter().map(|l| Reference {
                         to: (l.page, l.slot),

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use duramen_base::{DbId, FileId, PageId, SqlError, SqlResult, messages};
+use duramen_os::memory::{Account, Clerk};
 use duramen_os::{Disk, Env, IoError, thread};
 use duramen_wal::{Growth, LaidLog, LogError, LogFileSpec};
 
@@ -43,6 +44,8 @@ pub struct Snapshot {
     sector: u32,
     /// What the original's files are told to keep.
     watched: Vec<(Arc<DataFile>, Arc<OverlayFile>)>,
+    /// For the copy's pool.
+    _held: Account,
 }
 
 impl Drop for Snapshot {
@@ -84,7 +87,10 @@ impl Database {
             }
             None => PathBuf::new(),
         };
+        let mut held = self.engine.memory.account(Clerk::Utilities);
+        held.need(POOL)?;
         let disk = OverlayDisk::new(&self.engine.env.disk, &spill);
+        disk.tell(&self.engine.memory);
         let mut watched: Vec<(Arc<DataFile>, Arc<OverlayFile>)> = Vec::new();
         // Files neither come nor go at the moment.
         let files = self.file_state.admin.lock();
@@ -120,6 +126,7 @@ impl Database {
             name: self.name.clone(),
             sector: 512,
             watched,
+            _held: held,
         };
         snapshot.engine.recover_for_askers();
         let end = end.map_err(|e| io_error(&e, "open", PageId::NULL, &self.name))?;
