@@ -58,7 +58,10 @@ pub fn resolve_type(ty: &ast::DataType, cast: bool) -> SqlResult<SqlType> {
         match number(0) {
             None => Ok(7),
             Some(n) if n <= 7 => Ok(n as u8),
-            Some(n) => Err(SqlError::new(&messages::INVALID_SCALE, &[&n]).at_line(line)),
+            Some(n) => {
+                let args: [&dyn std::fmt::Display; 2] = [&line, &n];
+                Err(SqlError::new(&messages::INVALID_SCALE, &args).at_line(line))
+            }
         }
     };
     Ok(match name.as_str() {

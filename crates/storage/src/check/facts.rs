@@ -12,6 +12,9 @@ use super::finding::Finding;
 /// What is looked up of a page of a tree while it is judged: who refers to it, and itself by its id.
 const JUDGED: usize = 128;
 
+/// So much each thread remembers without asking: a small database is checked however little memory is left.
+const UNASKED: u64 = 2 << 20;
+
 /// A page and a slot.
 pub(super) type Rid = (PageId, u16);
 
@@ -112,7 +115,7 @@ impl TreePage {
 impl Facts {
     /// Asks for the memory that all of it takes, where somebody answers for that: false when there is none.
     pub fn hold(&mut self) -> bool {
-        let bytes = self.bytes;
+        let bytes = self.bytes.saturating_sub(UNASKED);
         self.held.first_mut().is_none_or(|held| held.hold(bytes))
     }
 

@@ -31,6 +31,19 @@ const POOL: u64 = 16 << 20;
 const LOG_PIECE: usize = 1 << 20;
 /// What the copy's log grows by: it is in the overlay only.
 const LOG_GROWTH: u64 = 8 << 20;
+/// The least that a copy is looked at with.
+const SMALLEST_POOL: u64 = 2 << 20;
+
+/// A pool as large as there is room for; the smallest is had where there is none.
+fn pool_within(held: &mut Account) -> u64 {
+    let mut pool = POOL;
+    while pool > SMALLEST_POOL && !held.hold(pool) {
+        pool /= 2;
+    }
+    held.set(pool);
+    pool
+}
+
 /// No database of a server has such a number.
 const COPY: DbId = DbId(0x7ffe);
 
@@ -88,7 +101,7 @@ impl Database {
             None => PathBuf::new(),
         };
         let mut held = self.engine.memory.account(Clerk::Utilities);
-        held.need(POOL)?;
+        let pool = pool_within(&mut held);
         let disk = OverlayDisk::new(&self.engine.env.disk, &spill);
         disk.tell(&self.engine.memory);
         let mut watched: Vec<(Arc<DataFile>, Arc<OverlayFile>)> = Vec::new();
@@ -110,7 +123,7 @@ impl Database {
             engine: Engine::new(
                 &copy_env,
                 &EngineConfig {
-                    memory: POOL,
+                    memory: pool,
                     doublewrite_path: PathBuf::from("duramen.dwb"),
                 },
             )?,
