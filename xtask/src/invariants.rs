@@ -257,6 +257,10 @@ mod tests {
         ),
         ("crates/storage/src/check/snapshot.rs", "steps of a check"),
         ("crates/storage/src/check.rs", "how findings are judged"),
+        (
+            "crates/storage/src/files/raise.rs",
+            "why marks are raised when and where they are",
+        ),
         ("crates/wal/src/log/verify.rs", "what a check looks for"),
     ];
 

@@ -19,8 +19,6 @@ use crate::reply::Reply;
 
 /// A client that never unprepares is refused beyond this.
 const MAX_PREPARED: usize = 16_384;
-/// Parameters of one call at most, the statement of sp_executesql and its kin among them.
-const PARAMETERS_MAX: usize = 2100;
 
 #[derive(Clone)]
 struct Statement {
@@ -145,10 +143,6 @@ fn one(
         Procedure::Name(name) => ProcId::from_name(name),
     };
     let parameters = &call.parameters[..];
-    if parameters.len() > PARAMETERS_MAX {
-        let most: [&dyn std::fmt::Display; 1] = [&PARAMETERS_MAX];
-        return Err(SqlError::new(&messages::REQUEST_TOO_MANY_PARAMETERS, &most));
-    }
     for (at, parameter) in parameters.iter().enumerate() {
         if let ParameterData::Invalid(ty) = &parameter.data {
             let args: [&dyn std::fmt::Display; 3] = [&(at + 1), &parameter.name, &ty.id.name()];

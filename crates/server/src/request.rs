@@ -9,7 +9,7 @@ use duramen_session::{Begin, EnvChange, ResultSink, TransactionRequest};
 use duramen_tds::TdsError;
 use duramen_tds::packet::{PacketType, to_packets};
 use duramen_tds::request::{Batch, TransactionRequest as Asked};
-use duramen_tds::rpc;
+use duramen_tds::rpc::{self, MAX_PARAMETERS};
 use duramen_tds::token::{DoneKind, DoneToken, status};
 use duramen_tds::value::MAX_VALUE_BYTES;
 use duramen_txn::IsolationLevel;
@@ -186,6 +186,9 @@ pub fn protocol_error(error: &TdsError) -> SqlError {
     match error {
         TdsError::Unsupported(what) => SqlError::new(&messages::NOT_SUPPORTED, &[what]),
         TdsError::TooLarge(what) => SqlError::new(&messages::NOT_SUPPORTED, &[what]),
+        TdsError::TooManyParameters => {
+            SqlError::new(&messages::REQUEST_TOO_MANY_PARAMETERS, &[&MAX_PARAMETERS])
+        }
         TdsError::TooLong => SqlError::new(&messages::LOB_TOO_LARGE, &[&MAX_VALUE_BYTES]),
         TdsError::Truncated | TdsError::Malformed(_) | TdsError::Invalid(_) => stream_error(error),
     }

@@ -456,6 +456,11 @@ impl Activity {
         })
     }
 
+    /// A request is at work.
+    pub fn is_running(&self) -> bool {
+        self.state.load(Acquire) == RUNNING
+    }
+
     pub fn is_killed(&self) -> bool {
         self.killed.load(Acquire)
     }

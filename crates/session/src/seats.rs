@@ -170,16 +170,16 @@ impl Session {
     fn end_others(&self, db: &OpenDb) -> SqlResult<()> {
         let resource = Resource::Database(db.db.id);
         let held = self.instance.locks.snapshot();
-        for activity in self.instance.sessions() {
-            let there = |spid| {
-                held.iter()
-                    .any(|l| l.resource == resource && l.spid == spid)
-            };
-            if activity.spid != self.spid && there(activity.spid) {
-                self.instance.end(&activity)?;
-            }
-        }
-        Ok(())
+        let mut others = self.instance.sessions();
+        others.retain(|activity| {
+            let there = |l: &LockInfo| l.resource == resource && l.spid == activity.spid;
+            activity.spid != self.spid && held.iter().any(there)
+        });
+        // Those that wait for one of them first: what it lets go of is not theirs any more.
+        others.sort_by_key(|activity| !activity.is_running());
+        others
+            .iter()
+            .try_for_each(|activity| self.instance.end(activity))
     }
 }
 

@@ -13,6 +13,8 @@ pub enum TdsError {
     Invalid(&'static str),
     /// More than the limit for this kind of message.
     TooLarge(&'static str),
+    /// More parameters than a call may have.
+    TooManyParameters,
     /// A value of more bytes than any may have.
     TooLong,
     /// Legal, but not offered here; the text names it.
@@ -26,6 +28,7 @@ impl fmt::Display for TdsError {
             TdsError::Malformed(what) => write!(f, "malformed TDS stream: {what}"),
             TdsError::Invalid(what) => write!(f, "invalid value: {what}"),
             TdsError::TooLarge(what) => write!(f, "too large: {what}"),
+            TdsError::TooManyParameters => write!(f, "too large: RPC parameters"),
             TdsError::TooLong => write!(f, "too large: value"),
             TdsError::Unsupported(what) => write!(f, "not supported: {what}"),
         }

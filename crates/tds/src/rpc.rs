@@ -199,7 +199,7 @@ fn call(r: &mut Reader<'_>) -> TdsResult<RpcCall> {
             }
             _ => {
                 if out.parameters.len() >= MAX_PARAMETERS {
-                    return Err(TdsError::TooLarge("RPC parameters"));
+                    return Err(TdsError::TooManyParameters);
                 }
                 out.parameters.push(parameter(r)?);
             }

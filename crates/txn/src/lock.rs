@@ -195,6 +195,8 @@ pub struct LockManager {
     memory: LockMemory,
     /// Deadlock searches begun; changed with all partitions locked.
     searches: AtomicU64,
+    /// Held by who searches until it has reported what it has found.
+    telling: Mutex<()>,
     /// Owners that sleep in the manager, by id.
     waiting: Mutex<BTreeMap<u64, LockOwner>>,
     /// Who has left locks of databases that were shut down.
@@ -232,6 +234,7 @@ impl LockManager {
             intents: Intents::new(),
             memory: LockMemory::default(),
             searches: AtomicU64::new(0),
+            telling: Mutex::default(),
             waiting: Mutex::ranked(Rank::LockWaiting, BTreeMap::new()),
             kept: Mutex::default(),
             on_deadlock: OnceLock::new(),
@@ -536,7 +539,10 @@ impl LockManager {
             };
             match state {
                 WaitState::Granted => return Ok(()),
-                WaitState::Victim => return Err(LockError::Deadlock),
+                WaitState::Victim => {
+                    drop(self.telling.lock());
+                    return Err(LockError::Deadlock);
+                }
                 WaitState::Cancelled => return Err(LockError::Cancelled),
                 WaitState::Kept(why) => return Err(LockError::Kept(why)),
                 WaitState::Waiting => {}

@@ -86,7 +86,13 @@ pub fn is_plain(e: &Expr) -> bool {
             | Kind::In { .. }
             | Kind::Like { escape: None, .. }
     );
-    let mut plain = own;
+    // Of a (max) type each value asks for its room when it is made: row by row.
+    let makes_large = e.ty.is_max()
+        && matches!(
+            e.kind,
+            Kind::Arithmetic(..) | Kind::Convert { .. } | Kind::Case { .. }
+        );
+    let mut plain = own && !makes_large;
     e.for_each_child(&mut |c| plain = plain && is_plain(c));
     plain
 }

@@ -201,7 +201,7 @@ impl Cursor<'_> {
                     out.no_execute = true;
                 }
                 _ if out.parameters.len() >= MAX_PARAMETERS => {
-                    return Err(TdsError::TooLarge("RPC parameters"));
+                    return Err(TdsError::TooManyParameters);
                 }
                 _ => out.parameters.push(self.parameter()?),
             }

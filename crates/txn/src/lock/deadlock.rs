@@ -148,6 +148,8 @@ impl LockManager {
     pub(super) fn search_deadlock(&self, caller: &LockOwner, seen: u64) -> u64 {
         let mut reports = Vec::new();
         let number;
+        // A victim does not go on before it is told what it did.
+        let _telling = self.telling.lock();
         {
             let first = self.partitions.iter().take(1).map(|p| p.0.lock());
             let mut tables: Vec<_> = first.collect();

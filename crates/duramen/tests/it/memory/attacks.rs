@@ -104,6 +104,15 @@ pub const ATTACKS: &[Attack] = &[
         }
         sql + " SELECT COUNT(*) FROM (SELECT TOP 100000 a FROM c23) AS t"
     }),
+    ("a column that doubles 30 times", |_| {
+        let mut sql =
+            "WITH c0 AS (SELECT CONVERT(varchar(max), id) AS a FROM d.dbo.wide WHERE id < 3)"
+                .to_owned();
+        for n in 1..30 {
+            sql += &format!(", c{n} AS (SELECT a + a AS a FROM c{})", n - 1);
+        }
+        sql + " SELECT LEN(a) FROM c29"
+    }),
 ];
 
 /// What ends when it is given up, or refused. Whatever transaction is left is rolled back by whoever runs it.
