@@ -272,7 +272,7 @@ fn what_nobody_counts_is_little() {
     }
     for (name, before, most, after) in of_all {
         let more = TOLD_LATE.iter().find(|(late, _)| *late == name);
-        let uncounted = UNCOUNTED_MB + more.map_or(0, |(_, more)| more);
+        let uncounted = UNCOUNTED_MB + more.map_or(0, |(_, more)| *more);
         assert!(most <= before + uncounted, "{name}");
         assert!(after <= begin + KEPT_MB, "{name}");
     }
