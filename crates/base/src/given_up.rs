@@ -257,15 +257,17 @@ impl Drop for Listening {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use super::*;
 
     /// Tells what was told when it was dropped.
-    struct Witness(Arc<Conduct>, Arc<std::sync::Mutex<Vec<[bool; 2]>>>);
+    struct Witness(Arc<Conduct>, Rc<RefCell<Vec<[bool; 2]>>>);
 
     impl Drop for Witness {
         fn drop(&mut self) {
             let told = [false, true].map(|is_given_up| self.0.undoes(is_given_up));
-            self.1.lock().unwrap().push(told);
+            self.1.borrow_mut().push(told);
         }
     }
 
@@ -274,10 +276,10 @@ mod tests {
         let conduct = Arc::new(Conduct::default());
         let _telling = tell_undoing(Arc::clone(&conduct));
         for (number, told) in [(FEW, [false, false]), (FEW + 1, [false, true])] {
-            let seen = Arc::default();
-            let one = |_| Witness(Arc::clone(&conduct), Arc::clone(&seen));
+            let seen = Rc::default();
+            let one = |_| Witness(Arc::clone(&conduct), Rc::clone(&seen));
             drop(Bulky((0..number).map(one).collect()));
-            assert_eq!(*seen.lock().unwrap(), vec![told; number]);
+            assert_eq!(*seen.borrow(), vec![told; number]);
             assert!(!conduct.undoes(true), "it goes on");
         }
     }
