@@ -29,6 +29,19 @@ pub struct Row {
     pub date: String,
 }
 
+impl Row {
+    /// In the order of the file's columns.
+    fn fields(&self) -> [&str; 5] {
+        [
+            &self.what,
+            &self.figure,
+            &self.command,
+            &self.commit,
+            &self.date,
+        ]
+    }
+}
+
 /// Writes the page.
 pub fn run() -> ExitCode {
     match read().and_then(|rows| write(PAGE, &page(&rows, &wanted::wanted()))) {
@@ -100,14 +113,7 @@ fn parse(text: &str) -> Result<Vec<Row>, String> {
 fn lines(rows: &[Row]) -> String {
     let mut text = format!("{HEAD}\n");
     for row in rows {
-        let Row {
-            what,
-            figure,
-            command,
-            commit,
-            date,
-        } = row;
-        text.push_str(&format!("{what}\t{figure}\t{command}\t{commit}\t{date}\n"));
+        text.push_str(&format!("{}\n", row.fields().join("\t")));
     }
     text
 }
@@ -121,13 +127,7 @@ fn page(rows: &[Row], wanted: &[String]) -> String {
          | what | figure | command | commit | date |\n|---|---:|---|---|---|\n",
     );
     for row in rows {
-        let Row {
-            what,
-            figure,
-            command,
-            commit,
-            date,
-        } = row;
+        let [what, figure, command, commit, date] = row.fields();
         page.push_str(&format!(
             "| {what} | {figure} | `{command}` | {commit} | {date} |\n"
         ));

@@ -26,7 +26,7 @@ use crate::error::io_error;
 use crate::files::{DataFile, DataFileSpec};
 use crate::log_files::log_header;
 
-/// Bytes of the copy's buffer pool.
+/// Bytes of the copy's buffer pool at most.
 const POOL: u64 = 16 << 20;
 const LOG_PIECE: usize = 1 << 20;
 /// What the copy's log grows by: it is in the overlay only.
@@ -34,9 +34,10 @@ const LOG_GROWTH: u64 = 8 << 20;
 /// The least that a copy is looked at with.
 const SMALLEST_POOL: u64 = 2 << 20;
 
-/// A pool as large as there is room for; the smallest is had where there is none.
+/// A sixteenth of the server's memory: what is remembered of the pages has more use for the rest. Less where there is no room
+/// for it; the smallest is had in any case.
 fn pool_within(held: &mut Account) -> u64 {
-    let mut pool = POOL;
+    let mut pool = (held.broker().limit() / 16).clamp(SMALLEST_POOL, POOL);
     while pool > SMALLEST_POOL && !held.hold(pool) {
         pool /= 2;
     }

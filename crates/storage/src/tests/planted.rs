@@ -203,11 +203,16 @@ fn stories_that_planted_bugs_spoil() {
 #[test]
 fn tests_that_planted_bugs_spoil() {
     use super::{pool, recovery, rows, two};
-    const TESTS: [(Bug, &str, fn()); 6] = [
+    const TESTS: [(Bug, &str, fn()); 7] = [
         (
             Bug::UndoNextForgotten,
             "undo_that_is_cut_short_again_and_again_undoes_nothing_twice",
             recovery::undo_that_is_cut_short_again_and_again_undoes_nothing_twice,
+        ),
+        (
+            Bug::RoomNotKept,
+            "whatever_is_undone_finds_its_room",
+            crate::kept_room::tests::whatever_is_undone_finds_its_room,
         ),
         (
             Bug::GhostsGoEarly,
