@@ -268,4 +268,4 @@ impl Rowset {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -176,7 +176,7 @@ fn run(seed: u64) {
 }
 
 #[test]
-fn whatever_is_undone_finds_its_room() {
+pub(crate) fn whatever_is_undone_finds_its_room() {
     for seed in duramen_os::sim::seeds(1, 300) {
         if let Err(e) = std::panic::catch_unwind(|| run(seed)) {
             let text = e.downcast_ref::<String>().cloned().unwrap_or_default();
