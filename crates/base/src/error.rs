@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::messages::{Message, format_message};
+use crate::messages::{Message, by_number, format_message};
 
 /// An error as SQL Server reports it. `severity` decides what dies (see `SqlError::ends_connection`).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +16,8 @@ pub struct SqlError {
     pub line: i32,
     /// What else was found wrong: told before this one, which alone can be caught.
     pub earlier: Vec<SqlError>,
+    /// It was raised by a text that holds a password, which the message may quote: only the client is told it.
+    pub quotes_secret: bool,
 }
 
 pub type SqlResult<T> = Result<T, SqlError>;
@@ -31,6 +33,7 @@ impl SqlError {
             procedure: None,
             line: 0,
             earlier: Vec::new(),
+            quotes_secret: false,
         }
     }
 
@@ -44,6 +47,7 @@ impl SqlError {
             procedure: None,
             line: 0,
             earlier: Vec::new(),
+            quotes_secret: false,
         }
     }
 
@@ -79,6 +83,23 @@ impl SqlError {
             self.line = line;
         }
         self
+    }
+
+    /// The same, and the errors before it, as raised by a text that holds a password.
+    pub fn quoting_secret(mut self) -> SqlError {
+        let earlier = self.earlier.iter_mut();
+        earlier.for_each(|e| e.quotes_secret = true);
+        self.quotes_secret = true;
+        self
+    }
+
+    /// The message as anybody may read it: of one that may quote a password its form, without what it was about.
+    pub fn public_message(&self) -> &str {
+        match (self.quotes_secret, by_number(self.number)) {
+            (false, _) => &self.message,
+            (true, Some(form)) => form.text,
+            (true, None) => "",
+        }
     }
 
     /// Severity 20 and above ends the connection.

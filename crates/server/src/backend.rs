@@ -184,6 +184,11 @@ pub trait BackendSession: Send {
 
     fn database(&self) -> String;
 
+    /// What every login is told of the server's state.
+    fn warning(&self) -> Option<SqlError> {
+        None
+    }
+
     /// The language that the session begins with.
     fn language(&self) -> String {
         "us_english".to_owned()

@@ -187,6 +187,10 @@ impl BackendSession for EngineSession {
         self.session.database().to_owned()
     }
 
+    fn warning(&self) -> Option<SqlError> {
+        self.session.warning()
+    }
+
     fn language(&self) -> String {
         self.session.language().to_owned()
     }

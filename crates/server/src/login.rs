@@ -149,6 +149,11 @@ fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendS
     connection
         .dialect()
         .put_message(&mut out, &as_info(changed), &server);
+    if let Some(warning) = session.warning() {
+        connection
+            .dialect()
+            .put_message(&mut out, &as_info(warning), &server);
+    }
     let (major, minor, build) = backend.version();
     let build = build.to_be_bytes();
     let version = connection.dialect().acknowledged(asked.tds_version);

@@ -324,10 +324,7 @@ impl<'a> Reply<'a> {
             number: 3624,
             severity: 20,
             state: 1,
-            message: format!("A system assertion check has failed: {what}."),
-            procedure: None,
-            line: 0,
-            earlier: Vec::new(),
+            ..SqlError::print(format!("A system assertion check has failed: {what}."))
         };
         self.error(&error);
         self.connection.cancel.set();

@@ -200,12 +200,9 @@ pub fn stream_error(error: &TdsError) -> SqlError {
         number: 4002,
         severity: 20,
         state: 1,
-        message: format!(
+        ..SqlError::print(format!(
             "The incoming tabular data stream (TDS) protocol stream is incorrect ({error}). The stream ended unexpectedly or is malformed."
-        ),
-        procedure: None,
-        line: 0,
-        earlier: Vec::new(),
+        ))
     }
 }
 

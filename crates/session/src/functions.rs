@@ -2,6 +2,7 @@
 
 mod app_locks;
 mod people;
+mod permissions;
 mod server;
 pub(crate) mod session_context;
 
@@ -215,9 +216,12 @@ const FUNCTIONS: &[Function] = &[
     function("original_login", NONE, SqlType::SYSNAME, |s, _| {
         text(Some(&s.login.user))
     }),
-    function("permissions", (0, 2), SqlType::INT, |_, _| {
-        Ok(Value::Int(-1))
-    }),
+    function(
+        "permissions",
+        (0, 2),
+        SqlType::INT,
+        permissions::permissions,
+    ),
     function("pwdcompare", (2, 3), SqlType::INT, people::pwdcompare),
     function(
         "pwdencrypt",

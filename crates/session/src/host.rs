@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SessionId, SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, ObjectKind};
 use duramen_query::host::{
     Host, InlineFunction, Parallelism, Source, Table, UserFunction, VirtualTable, WorkerHost,
@@ -51,6 +51,7 @@ pub struct Surroundings {
     pub who: Arc<Who>,
     /// The current database.
     pub database: Arc<str>,
+    pub session: SessionId,
 }
 
 impl Surroundings {
@@ -60,6 +61,7 @@ impl Surroundings {
             deps: session.deps.clone(),
             who: session.who.clone(),
             database: session.database.clone(),
+            session: session.spid,
         })
     }
 
@@ -86,6 +88,7 @@ impl Context {
             who: &self.who,
             databases: &self.instance.databases,
             database: &self.database,
+            session: self.session,
         }
     }
 

@@ -41,15 +41,7 @@ impl Instance {
             progress.remaining / 1000
         );
         // *Assumed*: a line without a number, as PRINT gives.
-        Ok(SqlError {
-            number: 0,
-            severity: 0,
-            state: 1,
-            message: text,
-            procedure: None,
-            line: 0,
-            earlier: Vec::new(),
-        })
+        Ok(SqlError::print(text))
     }
 
     /// Ends a session. An idle one is gone when this returns: its transaction undone, its locks released. A running

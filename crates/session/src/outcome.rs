@@ -97,7 +97,7 @@ pub fn tell(error: &SqlError) {
         category: ErrorCategory,
         destination: ErrorDestination,
         is_intercepted: false,
-        message: error.message.clone(),
+        message: error.public_message().to_owned(),
     });
     let counter = match error.severity {
         0..=10 => Counter::ErrorsInfo,

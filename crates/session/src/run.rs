@@ -76,7 +76,7 @@ pub(crate) use self::scoped::scoped_refused;
 pub(crate) use self::showplan::{kind_of, sets_showplan};
 pub(crate) use self::statistics::Stopwatch;
 pub(crate) use self::synonyms::Meaning;
-pub(crate) use self::temp::{TemporaryTable, is_temporary, short_name};
+pub(crate) use self::temp::{TemporaryTable, is_temporary, is_temporary_of, short_name};
 pub(crate) use self::trigger::{Firing, fired_by};
 use crate::program::{Op, Program};
 use crate::session::{CancelToken, Session};

@@ -1,5 +1,5 @@
 //! Texts that hold a password are shown to nobody: not in events and traces, nor in the plan cache, input buffers and
-//! deadlock graphs.
+//! deadlock graphs, nor quoted by the messages of errors that are heard of there.
 //!
 //! SQL Server shows such a text as `--*CREATE LOGIN----...`; how long the line is, and what exactly is looked for, is
 //! *assumed*. What is looked for here are the words around a password wherever they stand, in strings too, since a string
@@ -7,6 +7,8 @@
 //! passwords as arguments. Texts stay as they are until they are shown: who runs a batch pays nothing.
 
 use std::borrow::Cow;
+
+use duramen_base::SqlError;
 
 use crate::program::Program;
 
@@ -122,6 +124,14 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// An error of a text that could not be compiled, which may quote it.
+pub(crate) fn guarded(text: &str, error: SqlError) -> SqlError {
+    match secret(text) {
+        Some(_) => error.quoting_secret(),
+        None => error,
+    }
+}
+
 /// A line as long as the text, so that places in it stay.
 fn masked(what: &str, text: &str) -> String {
     let mut line = format!("--*{what}");
@@ -145,6 +155,14 @@ impl Program {
         match self.secret() {
             Some(what) => Cow::Owned(masked(what, part)),
             None => Cow::Borrowed(part),
+        }
+    }
+
+    /// An error of one of its statements, which may quote it.
+    pub(crate) fn guarded(&self, error: SqlError) -> SqlError {
+        match self.secret() {
+            Some(_) => error.quoting_secret(),
+            None => error,
         }
     }
 

@@ -199,6 +199,12 @@ impl Session {
         self.transaction.is_some() || self.instance.app_locks.has_any(self.owner.id())
     }
 
+    /// What every login is told of the server's state.
+    pub fn warning(&self) -> Option<SqlError> {
+        let warning = self.instance.databases.warning();
+        warning.map(|text| SqlError::print(text.to_owned()))
+    }
+
     /// The language that the session speaks.
     pub fn language(&self) -> &'static str {
         self.options.language.data().name

@@ -38,7 +38,7 @@ pub(crate) mod memory;
 mod memory_grants;
 mod messages;
 mod missing_indexes;
-mod my_permissions;
+pub(crate) mod my_permissions;
 mod no_rows;
 mod objects;
 mod os;

@@ -95,14 +95,10 @@ pub(crate) fn recovery_error(db: DbId, lsn: Lsn, what: &str) -> SqlError {
     SqlError {
         number: 3456,
         severity: 21,
-        state: 1,
-        message: format!(
+        ..SqlError::print(format!(
             "Could not redo or undo log record {}, database ID {}: {what}. Restore from a backup of the database, or repair the database.",
             lsn.to_decimal_text(),
             db.0
-        ),
-        procedure: None,
-        line: 0,
-        earlier: Vec::new(),
+        ))
     }
 }

@@ -183,10 +183,8 @@ impl ToySession {
                 number: 50_000,
                 severity: number as u8,
                 state: 1,
-                message: "asked for".into(),
-                procedure: None,
                 line: 1,
-                earlier: Vec::new(),
+                ..SqlError::print("asked for".into())
             }),
             "sleep" => thread::sleep(Duration::from_millis(number as u64)),
             "wait" => {

@@ -399,10 +399,7 @@ fn message(finding: &Finding) -> SqlError {
         number: finding.number as i32,
         severity: finding.severity,
         state: finding.state,
-        message: finding.text.clone(),
-        procedure: None,
-        line: 0,
-        earlier: Vec::new(),
+        ..SqlError::print(finding.text.clone())
     }
 }
 

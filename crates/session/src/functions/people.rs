@@ -12,7 +12,8 @@ use crate::databases::OpenDb;
 use crate::security::{DB_OWNER, DBO, On, Right, password};
 use crate::session::Session;
 
-fn here(s: &Session) -> Option<(Arc<OpenDb>, Arc<Snapshot>)> {
+/// The current database, and its catalog as the caller may see it.
+pub(super) fn here(s: &Session) -> Option<(Arc<OpenDb>, Arc<Snapshot>)> {
     let db = s.instance.databases.find(&s.database)?;
     let snapshot = s.visible(&db).ok()?.snapshot.clone();
     Some((db, snapshot))

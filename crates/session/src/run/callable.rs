@@ -16,6 +16,7 @@ use duramen_types::SqlType;
 use super::Plans;
 use crate::program::{BodyOf, Program, Variable, compile_typed, same};
 use crate::programs::{Callable, Parameter, weight};
+use crate::secrets;
 use crate::session::Session;
 use crate::statement_stats::Standing;
 use crate::table_types::{TableTypes, TypesOf};
@@ -129,6 +130,11 @@ impl Session {
     }
 
     pub(crate) fn compiled_text(&self, text: &str, declarations: &str) -> SqlResult<Callable> {
+        let compiled = self.compile_text(text, declarations);
+        compiled.map_err(|e| secrets::guarded(text, e))
+    }
+
+    fn compile_text(&self, text: &str, declarations: &str) -> SqlResult<Callable> {
         let before = heap::of_thread();
         let memory = &self.instance.databases.engine.memory;
         let _metered = metered(memory.account(Clerk::Compile));

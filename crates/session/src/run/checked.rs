@@ -131,6 +131,7 @@ impl Run<'_> {
 
     /// Nothing of the program runs: the scope that called it goes on, or catches it.
     fn not_compiled(&mut self, error: SqlError) -> Ended {
+        let error = self.program.guarded(error);
         self.session.state.error = error.number;
         self.session.state.rowcount = 0;
         if self.place.caught_outside && outcome::catchable(&error, true) {

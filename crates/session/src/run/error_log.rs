@@ -123,11 +123,7 @@ impl Run<'_> {
         let error = SqlError {
             number,
             severity: 10,
-            state: 1,
-            message: text,
-            procedure: None,
-            line: 0,
-            earlier: Vec::new(),
+            ..SqlError::print(text)
         };
         self.session.log_error(&error);
         Ok(())

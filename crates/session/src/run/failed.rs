@@ -11,6 +11,7 @@ impl Run<'_> {
     /// An error at a step: what it ends, and where to go on.
     pub(super) fn failed(&mut self, at: usize, error: SqlError) -> Next {
         let line = self.program.steps[at].line as i32;
+        let error = self.program.guarded(error);
         let before = std::mem::take(&mut self.before);
         let inside = std::mem::take(&mut self.from_inside);
         let thrown = std::mem::take(&mut self.thrown);
@@ -78,6 +79,7 @@ impl Run<'_> {
         let raised_fatal = before.iter().any(|e| e.number == fatal);
         for mut first in before {
             first.procedure = error.procedure.clone();
+            first.quotes_secret = error.quotes_secret;
             outcome::report(self.sink, &first.at_line(line));
         }
         outcome::report(self.sink, &error);

@@ -162,10 +162,8 @@ impl Run<'_> {
             number,
             severity,
             state,
-            message: text,
-            procedure: None,
             line,
-            earlier: Vec::new(),
+            ..SqlError::print(text)
         };
         if logged {
             self.session.log_error(&error);
@@ -217,10 +215,8 @@ impl Run<'_> {
             number: number as i32,
             severity: 16,
             state,
-            message,
-            procedure: None,
             line,
-            earlier: Vec::new(),
+            ..SqlError::print(message)
         })
     }
 }

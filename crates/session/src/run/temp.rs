@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SessionId, SqlError, SqlResult, messages};
 use duramen_observe::Counter;
 use duramen_query::host::{Source, Table};
 use duramen_tsql::ast;
@@ -23,6 +23,8 @@ use crate::session::Session;
 const TEMPDB: &str = "tempdb";
 /// Room for the user's part of a local temporary name.
 const NAME_LIMIT: usize = 116;
+/// How many digits stand behind it.
+const DIGITS: usize = 12;
 
 /// A temporary table or procedure of the session.
 #[derive(Clone, Debug)]
@@ -39,6 +41,18 @@ pub struct TemporaryTable {
 /// Whether a name is one of a temporary table.
 pub fn is_temporary(name: &ast::ObjectName) -> bool {
     name.name().starts_with('#')
+}
+
+/// What stands behind the written name of a session's local objects in tempdb, before their numbers.
+fn owner_mark(session: SessionId) -> String {
+    format!("{:04X}", session.0)
+}
+
+/// Whether an object of tempdb is a local one of that session.
+pub(crate) fn is_temporary_of(full: &str, session: SessionId) -> bool {
+    let behind = full.len().checked_sub(DIGITS).and_then(|at| full.get(at..));
+    let local = full.starts_with('#') && !full.starts_with("##");
+    local && behind.is_some_and(|digits| digits.starts_with(&owner_mark(session)))
 }
 
 fn in_tempdb(full: &str, line: u32) -> ast::ObjectName {
@@ -206,9 +220,10 @@ impl Run<'_> {
         }
         let session = &mut self.session;
         session.state.made = session.state.made.wrapping_add(1);
-        let (spid, made) = (session.spid.0, session.state.made);
+        let made = session.state.made;
         let padding = "_".repeat(NAME_LIMIT - length);
-        Ok(format!("{name}{padding}{spid:04X}{made:08X}"))
+        let owner = owner_mark(session.spid);
+        Ok(format!("{name}{padding}{owner}{made:08X}"))
     }
 
     /// Makes a table or procedure that was created visible. A global one lives until the session ends.

@@ -104,7 +104,12 @@ impl Run<'_> {
                         let login = word(o);
                         let found = logins.security.login(&login);
                         let missing = || SqlError::new(&messages::NOT_A_LOGIN, &[&login]);
-                        user.sid = Some(found.ok_or_else(missing)?.sid.clone());
+                        let sid = &found.ok_or_else(missing)?.sid;
+                        let security = &d.db.catalog.snapshot()?.security;
+                        if security.user_of(sid).is_some_and(|u| u.id != user.id) {
+                            return Err(SqlError::new(&messages::LOGIN_HAS_USER, &[]));
+                        }
+                        user.sid = Some(sid.clone());
                     }
                     other => return Err(not_supported(&format!("ALTER USER ... {other}"))),
                 }

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_base::{DbId, SessionId, SqlError, SqlResult, messages};
 use duramen_catalog::security::REVOKED;
 use duramen_catalog::{ModuleDef, SCHEMA_SYS, Snapshot};
 use duramen_tsql::ast;
@@ -151,6 +151,7 @@ pub(crate) struct Caller<'a> {
     pub databases: &'a Databases,
     /// The database that unqualified names are of.
     pub database: &'a str,
+    pub session: SessionId,
 }
 
 impl Caller<'_> {
@@ -287,6 +288,7 @@ impl Session {
             who: &self.who,
             databases: &self.instance.databases,
             database: &self.database,
+            session: self.spid,
         }
     }
 

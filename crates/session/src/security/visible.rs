@@ -8,12 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use duramen_base::{DbId, ObjectId, SqlResult};
+use duramen_base::{DbId, ObjectId, SessionId, SqlResult};
 use duramen_catalog::{ObjectDef, ObjectKind, Security, Snapshot};
 use duramen_os::sync::Mutex;
 
 use super::{Caller, DB_OWNER, On, Right, Who};
 use crate::databases::OpenDb;
+use crate::run::is_temporary_of;
 
 /// How many pictures are kept.
 const KEPT: usize = 64;
@@ -34,6 +35,22 @@ impl Visible {
     /// The text of an object, or of what belongs to it.
     pub fn text<'t>(&self, object: ObjectId, text: &'t str) -> Option<&'t str> {
         (!self.hidden.contains(&object)).then_some(text)
+    }
+
+    /// A login's picture of tempdb as one of its sessions sees it: what the session's own temporary procedures say, too.
+    fn to_session(self: Arc<Visible>, session: SessionId) -> Arc<Visible> {
+        let is_own = |id: &ObjectId| {
+            let found = self.snapshot.objects.get(id);
+            found.is_some_and(|o| is_temporary_of(&o.name, session))
+        };
+        if !self.hidden.iter().any(is_own) {
+            return self;
+        }
+        let others = self.hidden.iter().filter(|id| !is_own(id));
+        Arc::new(Visible {
+            snapshot: self.snapshot.clone(),
+            hidden: others.copied().collect(),
+        })
     }
 }
 
@@ -60,18 +77,31 @@ impl Pictures {
         };
         let key = (db.db.id, who.login);
         let versions = (snapshot.version, who.version);
-        if let Some((a, b, known)) = self.0.lock().get(&key)
-            && (*a, *b) == versions
-        {
-            return Ok(known.clone());
+        let tempdb = db.db.id == DbId::TEMPDB;
+        let known = self.known(key, versions);
+        let seen = known.unwrap_or_else(|| {
+            let made = Arc::new(picture(who, &snapshot, user, tempdb));
+            self.keep(key, versions, made.clone());
+            made
+        });
+        match tempdb && !seen.hidden.is_empty() {
+            true => Ok(seen.to_session(caller.session)),
+            false => Ok(seen),
         }
-        let made = Arc::new(picture(who, &snapshot, user, db.db.id == DbId::TEMPDB));
+    }
+
+    fn known(&self, key: (DbId, i32), versions: (u64, u64)) -> Option<Arc<Visible>> {
+        let all = self.0.lock();
+        let (catalog, login, picture) = all.get(&key)?;
+        ((*catalog, *login) == versions).then(|| picture.clone())
+    }
+
+    fn keep(&self, key: (DbId, i32), (catalog, login): (u64, u64), picture: Arc<Visible>) {
         let mut kept = self.0.lock();
         if kept.len() >= KEPT {
             kept.clear();
         }
-        kept.insert(key, (versions.0, versions.1, made.clone()));
-        Ok(made)
+        kept.insert(key, (catalog, login, picture));
     }
 }
 

@@ -21,11 +21,18 @@ use crate::databases::{Databases, entry_of, option, os_error};
 /// The stand-in's files, without their extensions.
 const STAND_IN: &str = "master~standin";
 const TAKEN_AWAY: &str = ".damaged";
+/// What logins are told while it is there.
+const WARNING: &str = "The master database could not be opened and a stand-in takes its place: logins, databases and settings that are made now are gone at the next start (files of databases stay). Run RESTORE DATABASE master FROM DISK = 'backup of master'.";
 
 impl Databases {
     /// Whether the server works with a stand-in for `master`.
     pub(crate) fn has_stand_in(&self) -> bool {
         self.stand_in.load(Ordering::SeqCst)
+    }
+
+    /// What every login is told of the server's state: what is kept in a stand-in for `master` is not kept long.
+    pub(crate) fn warning(&self) -> Option<&'static str> {
+        self.has_stand_in().then_some(WARNING)
     }
 
     /// Starts with a stand-in for `master`, which cannot be opened for this reason.

@@ -32,7 +32,7 @@ columns! { Held;
 const OF_COLUMNS: [Right; 3] = [Right::Select, Right::Update, Right::References];
 
 /// Whether a permission is one on schemas, where a kind of object is given one on such objects.
-fn applies(right: Right, kind: Option<ObjectKind>) -> bool {
+pub(crate) fn applies(right: Right, kind: Option<ObjectKind>) -> bool {
     use Right::*;
     let reads = [Select, Insert, Update, Delete, References].contains(&right);
     [Alter, Control, ViewDefinition].contains(&right)

@@ -53,6 +53,8 @@ fn a_damaged_master_is_restored_in_the_server_itself() {
         let said = "CREATE TABLE #l (d datetime, p nvarchar(50), t nvarchar(max)); INSERT #l EXEC xp_readerrorlog 0, 1; SELECT COUNT(*) FROM #l WHERE t LIKE '%RESTORE DATABASE master FROM DISK%'";
         let lines = run(&mut s, said);
         assert_eq!(lines[lines.len() - 2], "1", "{lines:?}");
+        let warned = s.warning().map(|w| w.message).unwrap_or_default();
+        assert!(warned.contains("RESTORE DATABASE master"), "{warned}");
         fine(&run(&mut s, "CREATE DATABASE meanwhile"));
         let lines = run(&mut s, "RESTORE DATABASE master FROM DISK = '/data/m.bak'");
         fine(&lines);
@@ -64,6 +66,7 @@ fn a_damaged_master_is_restored_in_the_server_itself() {
         drop(instance);
         let instance = start(&disk.env());
         let mut s = login(&instance);
+        assert_eq!(s.warning(), None);
         assert_eq!(names(&mut s), ["master", "model", "msdb", "tempdb", "u"]);
         assert_eq!(run(&mut s, "SELECT a FROM u.dbo.t")[1], "7");
         assert_eq!(

@@ -67,10 +67,9 @@ fn replies_of_every_dialect_are_read_back() {
             number: 50_000,
             severity: 16,
             state: 1,
-            message: "m".into(),
             procedure: Some("p".into()),
             line: 70_000,
-            earlier: Vec::new(),
+            ..SqlError::print("m".into())
         };
         let done = DoneToken {
             kind: DoneKind::InProc,

@@ -26,10 +26,9 @@ fn reply() -> (Vec<u8>, Vec<Token>) {
         number: 8134,
         severity: 16,
         state: 1,
-        message: "Divide by zero error encountered.".into(),
         procedure: Some("p".into()),
         line: 3,
-        earlier: Vec::new(),
+        ..SqlError::print("Divide by zero error encountered.".into())
     };
     let mut out = Vec::new();
     put_env(&mut out, &Env::Reset);
