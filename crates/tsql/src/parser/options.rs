@@ -29,10 +29,7 @@ impl Parser<'_> {
             let mut value = None;
             if p.eat_op('=') {
                 value = Some(p.option_value()?);
-                // `ONLINE = ON (WAIT_AT_LOW_PRIORITY (...))`, `CHANGE_TRACKING = ON (...)`.
-                if p.is_op('(') {
-                    return Err(p.unexpected());
-                }
+                p.check_option(&name)?;
             } else if p.is_op('(') {
                 value = Some(OptionValue::List(p.option_list()?));
             }
