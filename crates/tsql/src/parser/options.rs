@@ -18,7 +18,14 @@ impl Parser<'_> {
             return Ok(Vec::new());
         }
         self.advance();
-        self.option_list()
+        self.parenthesized(|p| {
+            let option = p.named_option()?;
+            // MAX_DURATION of resumable operations.
+            match p.is_word("MINUTES") {
+                true => Err(p.not_supported(&format!("{} in MINUTES", option.name))),
+                false => Ok(option),
+            }
+        })
     }
 
     /// One word, then a value when `=` or a parenthesis follows.

@@ -75,12 +75,11 @@ impl Parser<'_> {
         Err(self.not_supported(what))
     }
 
-    /// What may follow the value of an option: `ON (...)`, `PAGE ON PARTITIONS (...)`, `1 MINUTES`.
+    /// What may follow the value of an option: `ON (...)`, `PAGE ON PARTITIONS (...)`.
     pub(super) fn check_option(&self, name: &str) -> SqlResult<()> {
         let what = match () {
             () if self.is_op('(') => "= ... (...)",
             () if self.is_words(&["ON", "PARTITIONS"]) => "ON PARTITIONS",
-            () if name == "MAX_DURATION" && self.is_word("MINUTES") => "in MINUTES",
             () => return Ok(()),
         };
         Err(self.not_supported(&format!("{name} {what}")))
