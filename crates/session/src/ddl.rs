@@ -135,6 +135,7 @@ impl<'a> Ddl<'a> {
             self.tx.check_given_up()?;
             match e {
                 ast::TableElement::Column(c) => {
+                    self.reads_itself(&new.name, c)?;
                     for constraint in &c.constraints {
                         self.constraint(constraint, &mut new)?;
                     }
@@ -288,17 +289,14 @@ impl<'a> Ddl<'a> {
         if c.rowguidcol && table.columns.iter().any(|o| o.rowguid) {
             return Err(SqlError::new(&messages::SECOND_ROWGUIDCOL, &[]).at_line(line));
         }
-        let (mut resolved, alias) = self.declared_type(ty).map_err(|e| {
-            let unknown = e.number == messages::DATA_TYPE_NOT_FOUND.number;
+        let nth = table.columns.len() + 1;
+        let declared = self.declared_type(ty, (nth, &c.name));
+        let (mut resolved, alias) = declared.map_err(|e| {
             let e = e.at_line(line);
-            if !unknown {
-                return e;
+            match e.number == messages::DATA_TYPE_NOT_FOUND.number {
+                true => e.with_state(6),
+                false => e,
             }
-            // The column by its number.
-            let nth = table.columns.len() + 1;
-            let message = &messages::DATA_TYPE_NOT_FOUND;
-            let error = SqlError::new(message, &[&nth, &ty.name.display()]);
-            error.with_state(6).at_line(line)
         })?;
         let pads = resolved.id.is_char() || resolved.id.is_binary();
         if pads && self.host.is_some_and(|h| !h.ansi_padding()) {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, ObjectKind};
 use duramen_os::sync::Mutex;
+use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_query::host::{
     FunctionParameter, Host, InlineFunction, RowStream, Table, TableColumn, UserFunction, View,
     VirtualTable,
@@ -149,7 +150,7 @@ pub fn body_function(
             returns,
             body,
         } => {
-            let returns = duramen_query::bind::resolve_type(returns, false)?;
+            let returns = resolve_type(returns, TypeSite::Variable(0))?;
             if returns.id.is_legacy_lob() || returns.id == TypeId::RowVersion {
                 let args: [&dyn std::fmt::Display; 1] = [&returns.id.name()];
                 return Err(SqlError::new(&messages::RETURN_TYPE_INVALID, &args));
@@ -162,13 +163,23 @@ pub fn body_function(
             elements,
             body,
         } => {
+            let refused = crate::refused::table_variable(variable, elements);
+            refused.map_err(|e| e.at_line(stmt.name.line as i32))?;
             let def = table_variable::definition(text, variable, elements)?;
             (params, body, SqlType::INT, Some(def))
         }
         _ => return Ok(None),
     };
-    let callable = callable(text, params, body.clone(), BodyOf::Procedure, &NoTableTypes)?;
+    let body_of = match &result {
+        Some(_) => BodyOf::TableFunction,
+        None => BodyOf::Procedure,
+    };
+    let callable = callable(text, params, body.clone(), body_of, &NoTableTypes)?;
     for step in callable.program.steps.iter() {
+        if result.is_none() && matches!(step.op, Op::Return(None)) {
+            let error = SqlError::new(&messages::SCALAR_RETURN_WITHOUT_VALUE, &[]);
+            return Err(error.at_line(step.line as i32));
+        }
         let allowed = match &step.op {
             Op::Run(StatementKind::Select(s)) => assigns_only(s),
             Op::Run(StatementKind::Insert(s)) => is_variable(&s.target),

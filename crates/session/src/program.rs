@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 
 use duramen_base::given_up::Bulky;
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_query::bind::resolve_type;
+use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_query::memory::MemoryTableDef;
 use duramen_tsql::ast::{self, Statement, StatementKind};
 use duramen_types::SqlType;
 
 use self::blocks::Block;
 
-use crate::table_types::{NoTableTypes, TableType, TableTypes};
+use crate::table_types::{NoTableTypes, TableType, TableTypes, alias_without_width};
 
 /// A declared variable: its slot is its position.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,8 +107,18 @@ impl Program {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyOf {
     Batch,
-    /// RETURN may give a status.
+    /// A procedure or a scalar function: RETURN may give a value.
     Procedure,
+    /// A function whose RETURN gives the table that it has filled.
+    TableFunction,
+    Trigger,
+}
+
+impl BodyOf {
+    /// 178: whether RETURN may give a value.
+    fn returns_values(self) -> bool {
+        self == BodyOf::Procedure
+    }
 }
 
 /// A statement's place in loops, for BREAK and CONTINUE.
@@ -265,7 +275,8 @@ impl Compiler<'_> {
                             )
                             .at_line(line));
                         }
-                        let ty = match resolve_type(ty, false) {
+                        let nth = self.variables.len() + self.tables.len() + 1;
+                        let ty = match resolve_type(ty, TypeSite::Variable(nth)) {
                             Ok(ty) if ty.id.is_legacy_lob() => {
                                 let error = SqlError::new(&messages::VARIABLE_OF_OLD_LOB, &[]);
                                 return Err(error.at_line(line));
@@ -273,10 +284,10 @@ impl Compiler<'_> {
                             Ok(ty) => ty,
                             Err(e) => {
                                 let e = e.at_line(line);
-                                if let Some(ty) = self.types.alias_type(&ty.name)? {
+                                if let Some(alias) = self.types.alias_type(&ty.name)? {
                                     self.variables.push(Variable {
                                         name: d.name.clone(),
-                                        ty,
+                                        ty: alias_without_width(ty, alias, nth)?,
                                     });
                                     continue;
                                 }
@@ -298,6 +309,8 @@ impl Compiler<'_> {
                         let error = SqlError::new(&messages::VARIABLE_ALREADY_DECLARED, &[name]);
                         return Err(error.at_line(line));
                     }
+                    let refused = crate::refused::table_variable(name, elements);
+                    refused.map_err(|e| e.at_line(line))?;
                     let def = crate::table_variable::definition(self.text, name, elements)?;
                     self.tables.push(def);
                     self.table_types.push(None);
@@ -418,6 +431,9 @@ impl Compiler<'_> {
         self.span = (s.span.start as usize, end as usize);
         let refused = crate::refused::check(&s.kind);
         refused.map_err(|e| e.at_line(line as i32))?;
+        if self.body_of == BodyOf::Trigger {
+            crate::refused::in_trigger(&s.kind).map_err(|e| e.at_line(line as i32))?;
+        }
         match s.kind {
             StatementKind::Declare(list) => {
                 for d in list {
@@ -541,7 +557,7 @@ impl Compiler<'_> {
                 let error = SqlError::new(&messages::THROW_OUTSIDE_CATCH, &[]);
                 return Err(error.at_line(line as i32));
             }
-            StatementKind::Return(Some(_)) if self.body_of == BodyOf::Batch => {
+            StatementKind::Return(Some(_)) if !self.body_of.returns_values() => {
                 let error = SqlError::new(&messages::RETURN_VALUE_NOT_ALLOWED, &[]);
                 return Err(error.at_line(line as i32));
             }

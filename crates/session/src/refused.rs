@@ -2,14 +2,21 @@
 //! compiled (40517), before anything of it runs. A script that goes on behind such a statement would lose rows (what MERGE
 //! should have copied is deleted next), or never end (a loop over FETCH).
 //!
+//! What SQL Server itself refuses by the text alone, with messages of its own, is next door (`elements`, `triggers`).
+//!
 //! What depends on how things stand, the kind of a table or of a database, is refused when it is reached.
 
 mod definitions;
+mod elements;
+mod triggers;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast::{
     self, DropKind, ExecCall, ModuleKind, NamedOption, RestoreKind, SetOption, StatementKind,
 };
+
+pub use self::elements::{reads_itself, table_variable};
+pub use self::triggers::in_trigger;
 
 use crate::options::Options;
 use crate::run::is_all;
@@ -47,6 +54,9 @@ fn check_kind(kind: &StatementKind) -> SqlResult<()> {
         }
         StatementKind::CreateModule(stmt) => return module(stmt),
         StatementKind::CreateSynonym { name, target } => return synonym(name, target),
+        StatementKind::AlterSchema {
+            class: Some(class), ..
+        } if class != "OBJECT" => format!("ALTER SCHEMA TRANSFER {class}::"),
         StatementKind::AlterAuthorization { class, to, .. } => match (class.as_deref(), to) {
             (Some("DATABASE"), Some(_)) => return Ok(()),
             (class, _) => format!("ALTER AUTHORIZATION ON {}", class.unwrap_or("OBJECT")),
@@ -68,6 +78,7 @@ fn check_kind(kind: &StatementKind) -> SqlResult<()> {
         StatementKind::Dbcc(stmt) => return crate::dbcc::check_text(stmt),
         StatementKind::CreateTable(stmt) => return definitions::table(stmt),
         StatementKind::AlterTable(stmt) => return definitions::alter_table(stmt),
+        StatementKind::CreateType(stmt) => return definitions::create_type(stmt),
         StatementKind::CreateIndex(stmt) => return definitions::index(stmt),
         StatementKind::AlterIndex(stmt) => return definitions::alter_index(stmt),
         StatementKind::CreateStatistics(stmt) => return definitions::create_statistics(stmt),

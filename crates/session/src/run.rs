@@ -557,13 +557,9 @@ impl<'r> Run<'r> {
             StatementKind::AlterAuthorization { class, name, to } => {
                 self.alter_authorization(class.as_deref(), name, to.as_deref())
             }
-            StatementKind::AlterSchema {
-                schema,
-                class,
-                name,
-            } => self.define(command::OTHER, "ALTER SCHEMA", |d| {
-                d.transfer(schema, class.as_deref(), name)
-            }),
+            StatementKind::AlterSchema { schema, name, .. } => {
+                self.define(command::OTHER, "ALTER SCHEMA", |d| d.transfer(schema, name))
+            }
             StatementKind::AlterIndex(stmt) => {
                 let (database, table) = self.session.definition_target(&stmt.table);
                 let stmt = ast::AlterIndex {

@@ -35,6 +35,21 @@ pub trait TableTypes {
     }
 }
 
+/// 2716: an alias type has the size that it was made with.
+pub fn alias_without_width(
+    written: &ast::DataType,
+    alias: SqlType,
+    nth: usize,
+) -> SqlResult<SqlType> {
+    if written.args.is_empty() {
+        return Ok(alias);
+    }
+    let schema = written.name.schema().unwrap_or("dbo");
+    let full = format!("{schema}.{}", written.name.name());
+    let error = SqlError::new(&messages::COLUMN_WIDTH_NOT_ALLOWED, &[&nth, &full]);
+    Err(error.with_state(3).at_line(written.name.line as i32))
+}
+
 /// For texts that may not name any.
 pub struct NoTableTypes;
 

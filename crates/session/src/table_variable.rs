@@ -5,7 +5,7 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{MOST_COLUMNS, too_many_columns};
-use duramen_query::bind::resolve_type;
+use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_query::host::{Nowhere, TableColumn};
 use duramen_query::memory::{KeyKind, MemoryKey, MemoryTable, MemoryTableDef};
 use duramen_query::rules::{CheckRule, Generated, bind_computed_as};
@@ -75,7 +75,8 @@ fn column(text: &str, c: &ast::ColumnDef, def: &mut MemoryTableDef) -> SqlResult
     if c.sparse || c.rowguidcol {
         return Err(refuse("SPARSE and ROWGUIDCOL", c.line));
     }
-    let mut resolved = resolve_type(ty, false)?;
+    let site = TypeSite::Column(def.columns.len() + 1, &c.name);
+    let mut resolved = resolve_type(ty, site)?;
     if resolved.id == TypeId::RowVersion {
         return Err(refuse("rowversion columns", c.line));
     }

@@ -443,11 +443,15 @@ messages! {
     CASE_ALL_NULL = 8133, 16, "At least one of the result expressions in a CASE specification must be an expression other than the NULL constant.";
     DIVIDE_BY_ZERO = 8134, 16, "Divide by zero error encountered.";
     FOREIGN_KEY_COLUMN_COUNT = 8139, 16, "Number of referencing columns in foreign key differs from number of referenced columns, table '%.*ls'.";
+    COLUMN_CONSTRAINT_OF_ANOTHER = 8141, 16, "Column %ls constraint for column '%.*ls' references another column, table '%.*ls'.";
     PARAMETER_SUPPLIED_TWICE = 8143, 16, "Parameter '%.*ls' was supplied multiple times.";
     TOO_MANY_ARGUMENTS = 8144, 16, "Procedure or function %.*ls has too many arguments specified.";
     NOT_A_PARAMETER = 8145, 16, "%.*ls is not a parameter for procedure %.*ls.";
     PROCEDURE_HAS_NO_PARAMETERS = 8146, 16, "Procedure %.*ls has no parameters and arguments were supplied.";
     IDENTITY_NULLABLE = 8147, 16, "Could not create IDENTITY attribute on nullable column '%.*ls', table '%.*ls'.";
+    SECOND_COLUMN_CONSTRAINT = 8148, 16, "More than one column %ls constraint specified for column '%.*ls', table '%.*ls'.";
+    SECOND_NULL_CONSTRAINT = 8150, 16, "Multiple NULL constraints were specified for column '%.*ls', table '%.*ls'.";
+    COLUMN_PRIMARY_AND_UNIQUE = 8151, 16, "Both a PRIMARY KEY and UNIQUE constraint have been defined for column '%.*ls', table '%.*ls'. Only one is allowed.";
     STRING_TRUNCATED = 8152, 16, "String or binary data would be truncated.";
     NULL_ELIMINATED = 8153, 10, "Warning: Null value is eliminated by an aggregate or other SET operation.";
     TABLE_AMBIGUOUS = 8154, 16, "The table '%.*ls' is ambiguous.";

@@ -109,6 +109,7 @@ messages! {
     INVALID_STYLE = 281, 16, "%d is not a valid style number when converting from %ls to a character string.";
     NULL_STATUS = 282, 10, "The '%.*ls' procedure attempted to return a status of NULL, which is not allowed. A status of 0 will be returned instead.";
     INSERTED_DELETED_UPDATE = 286, 16, "The logical tables INSERTED and DELETED cannot be updated.";
+    NOT_IN_TRIGGER = 287, 16, "The %ls statement is not allowed within a trigger.";
     CANNOT_CONSTRUCT_TYPE = 289, 16, "Cannot construct data type %ls, some of the arguments have values which are not valid.";
     CAST_INVALID_ATTRIBUTES = 291, 16, "CAST or CONVERT: invalid attributes specified for type '%.*ls'";
     SMALLMONEY_SYNTAX = 293, 16, "Cannot convert char value to smallmoney. The char value has incorrect syntax.";
@@ -228,6 +229,7 @@ messages! {
     NOLOCK_ON_TARGET = 1065, 15, "The NOLOCK and READUNCOMMITTED lock hints are not allowed for target tables of INSERT, UPDATE, DELETE or MERGE statements.";
     SHOWPLAN_ALONE = 1067, 15, "The SET SHOWPLAN statements must be the only statements in the batch.";
     TEMPORARY_FUNCTION = 1074, 15, "Creation of temporary functions is not allowed.";
+    SCALAR_RETURN_WITHOUT_VALUE = 1075, 15, "RETURN statements in scalar valued functions must include an argument.";
     INTEGER_OUT_OF_RANGE = 1080, 15, "The integer value %.*ls is out of range.";
     TABLE_VARIABLE_NOT_DECLARED = 1087, 15, "Must declare the table variable \"%.*ls\".";
     OBJECT_NOT_FOUND = 1088, 16, "Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions.";
@@ -280,6 +282,7 @@ messages! {
     TOO_MANY_KEY_COLUMNS = 1904, 16, "The %S_MSG '%.*ls' on table '%.*ls' has %d columns in the key list. The maximum limit for %S_MSG key column list is %d.";
     PARTITION_COLUMN_NOT_IN_KEY = 1908, 16, "Column '%.*ls' is partitioning column of the index '%.*ls'. Partition columns for a unique index must be a subset of the index key.";
     DUPLICATE_KEY_COLUMN = 1909, 16, "Cannot use duplicate column names in %S_MSG. Column name '%.*ls' listed more than once.";
+    TOO_MANY_INDEXES = 1910, 16, "Could not create %S_MSG '%.*ls' because it exceeds the maximum of %d allowed per table or view.";
     INDEX_COLUMN_DOES_NOT_EXIST = 1911, 16, "Column name '%.*ls' does not exist in the target table or view.";
     INDEX_DDL_CONFLICT = 1912, 16, "Could not proceed with index DDL operation on %S_MSG '%.*ls' because it conflicts with another concurrent operation that is already in progress on the object.  The concurrent operation could be an online index operation on the same object or another concurrent operation that moves index pages like DBCC SHRINKFILE.";
     INDEX_ALREADY_EXISTS = 1913, 16, "The operation failed because an index or statistics with name '%.*ls' already exists on %S_MSG '%.*ls'.";

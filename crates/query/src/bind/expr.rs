@@ -10,7 +10,7 @@ use duramen_types::{BinaryOp, CollationId, SqlType, Value};
 
 use super::aggregate::aggregate_kind;
 use super::condition::not_null;
-use super::{Aggregates, Binder, Scope, collation, resolve_type, same_name, unsupported};
+use super::{Aggregates, Binder, Scope, TypeSite, collation, resolve_type, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::functions;
 
@@ -69,7 +69,7 @@ impl Binder<'_> {
                     return self.parse(cast, scope, agg);
                 }
                 self.has_conversion(cast)?;
-                let mut ty = resolve_type(&cast.ty, true)?;
+                let mut ty = resolve_type(&cast.ty, TypeSite::Cast)?;
                 let input = self.boxed(&cast.expr, scope, agg)?;
                 if ty.id.is_string() {
                     let given = collation::of_result([&*input]);

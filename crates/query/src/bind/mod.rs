@@ -29,7 +29,7 @@ pub use hints::percent as grant_percent;
 pub use refused::refused;
 pub(crate) use select::{converted, wrap};
 pub(crate) use source::{conjuncts, join, join_with, joined_columns};
-pub use types::resolve_type;
+pub use types::{TypeSite, refused_type, resolve_type};
 
 use std::cell::RefCell;
 

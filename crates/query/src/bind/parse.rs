@@ -3,7 +3,7 @@
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 
-use super::{Aggregates, Binder, Scope, resolve_type};
+use super::{Aggregates, Binder, Scope, TypeSite, resolve_type};
 use crate::expr::{Expr, Kind};
 use crate::functions;
 
@@ -15,7 +15,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         agg: &mut Aggregates<'_>,
     ) -> SqlResult<Expr> {
-        let ty = resolve_type(&cast.ty, true)?;
+        let ty = resolve_type(&cast.ty, TypeSite::Cast)?;
         if !duramen_types::netformat::makes(ty.id) {
             let args: [&dyn std::fmt::Display; 2] = [&ty.id.name(), &"PARSE"];
             return Err(SqlError::new(&messages::PARSE_TYPE_INVALID, &args));

@@ -44,6 +44,7 @@ fn refused_part(part: Part<'_>) -> SqlResult<()> {
 
 fn refused_expr(e: &ast::Expr) -> SqlResult<()> {
     match &e.kind {
+        ExprKind::Cast(cast) => super::refused_type(&cast.ty),
         ExprKind::AtTimeZone { .. } => Err(unsupported("AT TIME ZONE", e.line)),
         ExprKind::Function(call) => {
             let name = call.name.name().to_ascii_lowercase();

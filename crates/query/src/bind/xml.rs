@@ -12,7 +12,7 @@ use duramen_types::{SqlType, TypeId, Value};
 
 use super::expr::column;
 use super::source::virtual_plan;
-use super::types::resolve_type;
+use super::types::{TypeSite, resolve_type};
 use super::{Aggregates, Binder, Scope, unsupported};
 use crate::expr::{Expr, Kind};
 use crate::functions::{check_arguments, xml};
@@ -183,7 +183,7 @@ impl Binder<'_> {
         let ExprKind::Cast(cast) = cast.kind else {
             return Err(SqlError::new(&messages::SYNTAX_NEAR, &[&text]));
         };
-        let mut ty = resolve_type(&cast.ty, false)?;
+        let mut ty = resolve_type(&cast.ty, TypeSite::Variable(1))?;
         match ty.id {
             TypeId::Xml | TypeId::SqlVariant | TypeId::Text | TypeId::NText | TypeId::Image => {
                 Err(unsupported(&format!("value() as {}", ty.id.name()), 1))

@@ -146,6 +146,8 @@ pub(crate) const REFUSED_TABLES: &[&str] = &["OPENJSON"];
 
 /// Functions of SQL Server that are refused by name (40517) instead of being unknown (195).
 pub(crate) const REFUSED: &[&str] = &[
+    "approx_percentile_cont",
+    "approx_percentile_disc",
     "asymkey_id",
     "cert_id",
     "certencoded",

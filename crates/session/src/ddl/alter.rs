@@ -57,7 +57,7 @@ impl Ddl<'_> {
                 collation,
                 nullable,
             } => {
-                let ty = self.column_type(ty, collation.as_deref(), stmt.table.line)?;
+                let ty = self.column_type((1, name), ty, collation.as_deref(), stmt.table.line)?;
                 self.alter_column(&table, name, ty, nullable.unwrap_or(true))
             }
             AlterTableAction::Check {
@@ -113,6 +113,7 @@ impl Ddl<'_> {
                 ast::TableElement::Column(c) => {
                     let value = values.next().cloned().flatten();
                     table = self.add_column(table, c, value)?;
+                    self.reads_itself(&table.name, c)?;
                     for constraint in &c.constraints {
                         table = self.add_constraint(table, constraint, check)?;
                     }
@@ -619,11 +620,13 @@ impl Ddl<'_> {
     /// The type of a column as ALTER COLUMN gives it.
     fn column_type(
         &self,
+        column: (usize, &str),
         ty: &ast::DataType,
         collation: Option<&str>,
         line: u32,
     ) -> SqlResult<SqlType> {
-        let (mut resolved, alias) = self.declared_type(ty).map_err(|e| e.at_line(line as i32))?;
+        let declared = self.declared_type(ty, column);
+        let (mut resolved, alias) = declared.map_err(|e| e.at_line(line as i32))?;
         if alias.is_some() {
             return Err(refuse("ALTER COLUMN to an alias type", line));
         }

@@ -101,6 +101,12 @@ impl Ddl<'_> {
         Ok(bound)
     }
 
+    /// 8141 and 1750
+    pub(super) fn reads_itself(&self, table: &str, c: &ast::ColumnDef) -> SqlResult<()> {
+        let found = crate::refused::reads_itself(table, c);
+        found.map_err(|e| self.not_created(e))
+    }
+
     pub(super) fn check(
         &self,
         table: &str,

@@ -137,6 +137,20 @@ fn may_be_key(ty: &SqlType) -> bool {
         )
 }
 
+/// Nonclustered indexes of a table at most.
+const MOST_INDEXES: usize = 999;
+
+/// 1910: a table has so many indexes or statistics at most.
+pub(super) fn one_more((what, name): (&str, &str), there: usize, most: usize) -> SqlResult<()> {
+    match there < most {
+        true => Ok(()),
+        false => {
+            let args: [&dyn std::fmt::Display; 3] = [&what, &name, &most];
+            Err(SqlError::new(&messages::TOO_MANY_INDEXES, &args))
+        }
+    }
+}
+
 impl Ddl<'_> {
     /// How many threads may read and sort for an index of the table: what its rows cost to read, as the optimizer sees it,
     /// and to sort is held against `cost threshold for parallelism`.
@@ -224,6 +238,13 @@ impl Ddl<'_> {
     /// 1919 for a type that no key has, 1944 for keys that are always too long, 1945 where they may be, and 1946 where they
     /// are.
     pub(super) fn keys_fit(&self, table: &TableDef, new: &NewIndex) -> SqlResult<()> {
+        let name = new.name.as_deref().unwrap_or_default();
+        if !new.clustered {
+            // It is among them where the whole table is new.
+            let before = table.indexes.iter().take_while(|i| i.name != name);
+            let before = before.filter(|i| !i.clustered).count();
+            one_more(("index", name), before, MOST_INDEXES)?;
+        }
         for k in &new.keys {
             let column = &table.columns[k.column];
             if !may_be_key(&column.ty) {
@@ -231,8 +252,7 @@ impl Ddl<'_> {
                 return Err(SqlError::new(&messages::INDEX_COLUMN_TYPE, &args));
             }
         }
-        let named = (new.name.as_deref().unwrap_or_default(), new.clustered);
-        let Some(long) = LongKey::of(table, named, &new.keys) else {
+        let Some(long) = LongKey::of(table, (name, new.clustered), &new.keys) else {
             return Ok(());
         };
         if let Some(always) = long.always() {

@@ -6,7 +6,7 @@
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::partitions::MOST_PARTITIONS;
 use duramen_catalog::{PartitionFunctionDef, PartitionSchemeDef, Place, Snapshot, TableDef, fold};
-use duramen_query::bind::resolve_type;
+use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast;
 use duramen_txn::{LockDuration, LockMode, Resource};
 use duramen_types::{CollationId, SqlType, TypeId, Value};
@@ -59,7 +59,7 @@ pub(crate) fn parameter_type(db: &OpenDb, types: &[ast::DataType]) -> SqlResult<
         let schema = snapshot.schema(n.schema().unwrap_or("dbo"));
         Ok(schema.is_some_and(|s| snapshot.find_type(s.id, n.name()).is_some()))
     };
-    let mut resolved = match resolve_type(ty, false) {
+    let mut resolved = match resolve_type(ty, TypeSite::Variable(1)) {
         Ok(resolved) => resolved,
         Err(_) if alias(&ty.name)? => {
             let name = ty.name.display();

@@ -37,19 +37,8 @@ impl Ddl<'_> {
     /// ALTER SCHEMA ... TRANSFER of an object (Microsoft Learn, "ALTER SCHEMA"): 15151 for what is not there, 15347 for
     /// what belongs to another object, 15348 for what is schema-bound, 15530 where the name is taken. What was granted
     /// on it is gone.
-    pub fn transfer(
-        &self,
-        schema: &str,
-        class: Option<&str>,
-        name: &ast::ObjectName,
-    ) -> SqlResult<()> {
+    pub fn transfer(&self, schema: &str, name: &ast::ObjectName) -> SqlResult<()> {
         let line = name.line as i32;
-        if let Some(class) = class.filter(|c| *c != "OBJECT") {
-            return Err(refuse(
-                &format!("ALTER SCHEMA TRANSFER {class}::"),
-                name.line,
-            ));
-        }
         let snapshot = self.db.catalog.snapshot()?;
         let missing = |what: &str, name: &str| {
             let args: [&dyn Display; 3] = [&"find", &what, &name];

@@ -17,8 +17,12 @@ use duramen_catalog::{IndexDef, TableDef};
 use duramen_tsql::ast::{self, NamedOption, OptionValue, SizeUnit};
 use duramen_txn::LockMode;
 
+use super::indexes::one_more;
 use super::{Ddl, cannot_drop, refuse};
 use crate::statistics::{self, Extent};
+
+/// As many as a table may have.
+const MOST_STATISTICS: usize = 30_000;
 
 /// As many columns as statistics may have.
 const MOST_COLUMNS: usize = 64;
@@ -106,6 +110,8 @@ impl Ddl<'_> {
         let line = name.line;
         let at_line = |e: SqlError| e.at_line(line as i32);
         let table = self.locked(LockMode::SchM, || self.measured(name))?;
+        let there = table.statistics.len();
+        one_more(("statistics", &stmt.name), there, MOST_STATISTICS).map_err(at_line)?;
         let (amount, no_recompute) = creation_options(&stmt.options)?;
         if stmt.columns.len() > MOST_COLUMNS {
             return Err(refuse("statistics of more than 64 columns", line));

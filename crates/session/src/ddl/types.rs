@@ -5,23 +5,25 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::TypeDef;
-use duramen_query::bind::resolve_type;
+use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast;
 use duramen_types::{SqlType, TypeId};
 
 use super::{Ddl, refuse};
+use crate::table_types::alias_without_width;
 
 impl Ddl<'_> {
     /// The type that a column is declared with: the system's, or an alias of the database.
     pub(super) fn declared_type(
         &self,
         ty: &ast::DataType,
+        (nth, column): (usize, &str),
     ) -> SqlResult<(SqlType, Option<Arc<TypeDef>>)> {
-        match resolve_type(ty, false) {
+        match resolve_type(ty, TypeSite::Column(nth, column)) {
             Ok(resolved) => Ok((resolved, None)),
             Err(e) => match self.alias(&ty.name)? {
-                Some(def) if ty.args.is_empty() => Ok((def.ty, Some(def))),
-                _ => Err(e),
+                Some(def) => Ok((alias_without_width(ty, def.ty, nth)?, Some(def))),
+                None => Err(e),
             },
         }
     }
@@ -44,7 +46,7 @@ impl Ddl<'_> {
         let schema_name = name.schema().unwrap_or("dbo");
         let missing = || SqlError::new(&messages::SCHEMA_NOT_FOUND, &[&schema_name]).at_line(line);
         let schema = snapshot.schema(schema_name).ok_or_else(missing)?;
-        let mut ty = resolve_type(base, false).map_err(|e| e.at_line(line))?;
+        let mut ty = resolve_type(base, TypeSite::Variable(0)).map_err(|e| e.at_line(line))?;
         if matches!(ty.id, TypeId::RowVersion | TypeId::Xml) {
             let what = format!("CREATE TYPE ... FROM {}", ty.id.name());
             return Err(refuse(&what, name.line));

@@ -4,12 +4,13 @@
 //! runs; everything else is told when it is the statement's turn.
 
 use duramen_base::{SqlResult, messages};
+use duramen_query::bind::refused_type;
 use duramen_tsql::ast::{
-    self, AlterDatabaseAction, AlterIndexAction, AlterTableAction, ConstraintKind, NamedOption,
-    TableElement,
+    self, AlterDatabaseAction, AlterIndexAction, AlterTableAction, ConstraintKind, CreateTypeKind,
+    NamedOption, TableElement,
 };
 
-use super::refuse;
+use super::{elements, refuse};
 use crate::database_ddl;
 use crate::ddl::{alter, indexes, statistics};
 
@@ -26,9 +27,18 @@ fn refuse_at<T>(line: u32, what: &str) -> SqlResult<T> {
 }
 
 pub fn table(stmt: &ast::CreateTable) -> SqlResult<()> {
-    match stmt.options.is_empty() {
-        true => stmt.elements.iter().try_for_each(element),
-        false => refuse_at(stmt.name.line, "WITH options of CREATE TABLE"),
+    if !stmt.options.is_empty() {
+        return refuse_at(stmt.name.line, "WITH options of CREATE TABLE");
+    }
+    stmt.elements.iter().try_for_each(element)?;
+    elements::check(stmt.name.name(), &stmt.elements)?;
+    elements::without_variables("CREATE TABLE", &stmt.elements)
+}
+
+pub fn create_type(stmt: &ast::CreateType) -> SqlResult<()> {
+    match &stmt.kind {
+        CreateTypeKind::Table(columns) => elements::check(stmt.name.name(), columns),
+        CreateTypeKind::Alias { .. } => Ok(()),
     }
 }
 
@@ -43,6 +53,9 @@ fn element(e: &TableElement) -> SqlResult<()> {
 fn column(c: &ast::ColumnDef) -> SqlResult<()> {
     if c.sparse {
         return refuse_at(c.line, "SPARSE");
+    }
+    if let Some(ty) = &c.ty {
+        refused_type(ty)?;
     }
     if c.computed.is_some() && (c.default.is_some() || c.identity.is_some()) {
         return refuse_at(c.line, "DEFAULT and IDENTITY of computed columns");
@@ -69,10 +82,17 @@ pub fn alter_table(stmt: &ast::AlterTable) -> SqlResult<()> {
         action @ (AlterTableAction::Rebuild { .. } | AlterTableAction::Set { .. }) => {
             refuse_at(stmt.table.line, alter::action_name(action))
         }
-        AlterTableAction::Add { elements, .. } => elements.iter().try_for_each(|e| match e {
-            TableElement::Index(i) => refuse_at(i.line, "ALTER TABLE ADD INDEX"),
-            e => element(e),
-        }),
+        AlterTableAction::Add {
+            elements: added, ..
+        } => {
+            added.iter().try_for_each(|e| match e {
+                TableElement::Index(i) => refuse_at(i.line, "ALTER TABLE ADD INDEX"),
+                e => element(e),
+            })?;
+            elements::check(stmt.table.name(), added)?;
+            elements::without_variables("ALTER TABLE", added)
+        }
+        AlterTableAction::AlterColumn { ty, .. } => refused_type(ty),
         _ => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use duramen_observe::{Counter, count};
 use duramen_os::heap;
 use duramen_os::memory::Clerk;
 use duramen_os::memory::meter::metered;
-use duramen_query::bind::resolve_type;
+use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::SqlType;
@@ -19,7 +19,7 @@ use crate::programs::{Callable, Parameter, weight};
 use crate::secrets;
 use crate::session::Session;
 use crate::statement_stats::Standing;
-use crate::table_types::{TableTypes, TypesOf};
+use crate::table_types::{TableTypes, TypesOf, alias_without_width};
 use crate::variables::undeclared;
 
 impl Session {
@@ -163,7 +163,7 @@ impl Session {
                 return Ok(callable);
             }
             // The same variable, found again.
-            Err(e) if e.number == messages::VARIABLE_NOT_DECLARED.number && !errors.is_empty() => {}
+            Err(e) if !errors.is_empty() && is_of_variable(&e) => {}
             Err(e) => errors.push(e),
             Ok(_) => {}
         }
@@ -174,6 +174,15 @@ impl Session {
         Err(SqlError::joined(errors)
             .unwrap_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])))
     }
+}
+
+/// 137, and 112 where it may not be whether it is declared or not.
+fn is_of_variable(e: &SqlError) -> bool {
+    let of_variables = [
+        messages::VARIABLE_NOT_DECLARED.number,
+        messages::VARIABLES_NOT_ALLOWED.number,
+    ];
+    of_variables.contains(&e.number)
 }
 
 /// Compiles a body whose first variables are its parameters.
@@ -191,10 +200,11 @@ pub(crate) fn callable(
             let error = SqlError::new(&messages::VARIABLE_ALREADY_DECLARED, &[&p.name]);
             return Err(error.at_line(line));
         }
-        let (ty, table) = match resolve_type(&p.ty, false) {
+        let nth = parameters.len() + 1;
+        let (ty, table) = match resolve_type(&p.ty, TypeSite::Parameter(nth, &p.name)) {
             Ok(ty) => (ty, None),
             Err(e) => match types.alias_type(&p.ty.name)? {
-                Some(ty) => (ty, None),
+                Some(ty) => (alias_without_width(&p.ty, ty, nth)?, None),
                 None => {
                     let table = types.table_type(&p.ty.name)?;
                     (SqlType::INT, Some(table.ok_or(e.at_line(line))?))

@@ -3,7 +3,7 @@
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::doubt;
 use duramen_query::Binder;
-use duramen_query::bind::resolve_type;
+use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast;
 use duramen_txn::TxnKind;
 use duramen_types::Value;
@@ -178,7 +178,7 @@ impl Run<'_> {
         if c.nullable != Some(false) && !d.with_values {
             return Ok(None);
         }
-        let ty = resolve_type(ty, false)?;
+        let ty = resolve_type(ty, TypeSite::Column(1, &c.name))?;
         let bound = self.ask_host(|h| Binder::new(h).assigned("", ty, None, &d.expr))?;
         self.evaluate(&bound, |e, cx| e.eval(&[], cx)).map(Some)
     }

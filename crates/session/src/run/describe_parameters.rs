@@ -4,7 +4,8 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::Binder;
-use duramen_tsql::ParseOptions;
+use duramen_query::bind::{TypeSite, resolve_type};
+use duramen_tsql::{ParseOptions, ast};
 use duramen_types::{SqlType, Value};
 
 use super::describe::tds_type;
@@ -32,11 +33,8 @@ impl Run<'_> {
         let params = duramen_tsql::parse_parameters(&declarations, &options)?;
         let batch = duramen_tsql::parse_batch(&text, &options)?;
         let mut declared: Found = Vec::new();
-        for p in &params {
-            declared.push((
-                p.name.clone(),
-                duramen_query::bind::resolve_type(&p.ty, false)?,
-            ));
+        for (p, nth) in params.iter().zip(1..) {
+            declared.push(typed(p, nth)?);
         }
         let columns = |query: &duramen_tsql::ast::SelectStmt| {
             let plan = self.ask_host(|h| Binder::new(h).select(query))?;
@@ -69,11 +67,8 @@ impl Run<'_> {
         if let Some(StatementKind::CreateModule(stmt)) = batch.statements.first().map(|s| &s.kind)
             && let ModuleKind::Procedure { params, .. } = &stmt.kind
         {
-            for p in params {
-                found.push((
-                    p.name.clone(),
-                    duramen_query::bind::resolve_type(&p.ty, false)?,
-                ));
+            for (p, nth) in params.iter().zip(1..) {
+                found.push(typed(p, nth)?);
             }
         }
         Ok(found)
@@ -102,6 +97,12 @@ impl Run<'_> {
 }
 
 /// @tsql and @params, by name or position.
+/// The name and the type of a parameter by its number.
+fn typed(p: &ast::Parameter, nth: usize) -> SqlResult<(String, SqlType)> {
+    let ty = resolve_type(&p.ty, TypeSite::Parameter(nth, &p.name))?;
+    Ok((p.name.clone(), ty))
+}
+
 fn texts(given: &[Given], procedure: &str) -> SqlResult<(String, String)> {
     let at = |name: &str, position: usize| {
         let named = given

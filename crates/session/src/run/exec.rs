@@ -14,6 +14,7 @@ use duramen_types::{SqlType, Target, Value};
 
 use super::callable::callable;
 use super::nested::Inner;
+use super::server::check_places;
 use super::{Ended, Next, Run, command, not_supported};
 use crate::program::{BodyOf, find_variable, same};
 use crate::programs::{Callable, Parameter};
@@ -503,21 +504,8 @@ impl Run<'_> {
             let message = &messages::PROCEDURE_HAS_NO_PARAMETERS;
             return Err(SqlError::new(message, &[&procedure]).with_state(2));
         }
-        if given.len() > parameters.len() {
-            let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&procedure]);
-            return Err(error.with_state(2));
-        }
-        for (i, g) in given.iter().enumerate() {
-            let Some(name) = &g.name else { continue };
-            if !parameters.iter().any(|p| same(&p.name, name)) {
-                let error = SqlError::new(&messages::NOT_A_PARAMETER, &[name, &procedure]);
-                return Err(error.with_state(2));
-            }
-            let twice = |o: &Given| o.name.as_ref().is_some_and(|n| same(n, name));
-            if given[..i].iter().any(twice) {
-                return Err(SqlError::new(&messages::PARAMETER_SUPPLIED_TWICE, &[name]));
-            }
-        }
+        let place = |name: &str| parameters.iter().position(|p| same(&p.name, name));
+        check_places(procedure, given, parameters.len(), place)?;
         let ctx = self.session.options.convert_ctx();
         let mut vars = Vec::with_capacity(parameters.len());
         let mut tables = Vec::new();

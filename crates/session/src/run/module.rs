@@ -315,7 +315,6 @@ impl Run<'_> {
                     super::schemabound::bindable(stmt.name.name(), query)?;
                 }
                 checked.columns = self.view_gives(columns, query, stmt.name.name())?;
-                ordered_needlessly(query)?;
             }
             ModuleKind::InlineFunction { params, query } => {
                 let parameters = callable(
@@ -326,7 +325,6 @@ impl Run<'_> {
                     &NoTableTypes,
                 )?;
                 self.bind_inline(&parameters.program, query)?;
-                ordered_needlessly(query)?;
             }
             ModuleKind::ScalarFunction { .. } | ModuleKind::TableFunction { .. } => {
                 let names = (
@@ -447,15 +445,6 @@ pub(super) fn view_columns(found: &[OutColumn], named: &[String], view: &str) ->
         }
     }
     Ok(())
-}
-
-/// 1033: ORDER BY in a view or function orders nothing.
-fn ordered_needlessly(query: &ast::SelectStmt) -> SqlResult<()> {
-    let top = matches!(&query.body, ast::QueryExpr::Select(s) if s.top.is_some());
-    match query.order_by.is_empty() || top || query.offset.is_some() {
-        true => Ok(()),
-        false => Err(SqlError::new(&messages::ORDER_BY_IN_SUBQUERY, &[])),
-    }
 }
 
 /// The text that is kept: as written, but always beginning with CREATE.

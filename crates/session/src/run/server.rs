@@ -21,20 +21,32 @@ pub(super) fn check_arguments(
     given: &[Given],
     parameters: &[&str],
 ) -> SqlResult<()> {
-    if given.len() > parameters.len() {
+    let place = |name: &str| parameters.iter().position(|p| same(p, name));
+    check_places(procedure, given, parameters.len(), place)
+}
+
+/// The same of a procedure with so many parameters, of which `place` knows the names; 8143 for one that is given twice, by
+/// its name or by its place and its name.
+pub(super) fn check_places(
+    procedure: &str,
+    given: &[Given],
+    count: usize,
+    place: impl Fn(&str) -> Option<usize>,
+) -> SqlResult<()> {
+    if given.len() > count {
         let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&procedure]);
         return Err(error.with_state(2));
     }
-    for name in given.iter().filter_map(|g| g.name.as_ref()) {
-        if !parameters.iter().any(|p| same(p, name)) {
+    // Names come behind places.
+    let places = given.iter().take_while(|g| g.name.is_none()).count();
+    for (i, g) in given.iter().enumerate().skip(places) {
+        let Some(name) = &g.name else { continue };
+        let Some(at) = place(name) else {
             let error = SqlError::new(&messages::NOT_A_PARAMETER, &[name, &procedure]);
             return Err(error.with_state(2));
-        }
-    }
-    for (i, g) in given.iter().enumerate() {
-        let Some(name) = &g.name else { continue };
+        };
         let twice = |o: &Given| o.name.as_ref().is_some_and(|n| same(n, name));
-        if given[..i].iter().any(twice) {
+        if at < places || given[places..i].iter().any(twice) {
             return Err(SqlError::new(&messages::PARAMETER_SUPPLIED_TWICE, &[name]));
         }
     }

@@ -6,6 +6,7 @@
 //! such are not all published; drivers fall back on text too).
 
 use duramen_base::{SqlResult, messages};
+use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast::{self, Expr, ExprKind, QueryExpr, SelectItem, SelectStmt, StatementKind};
 use duramen_types::{MAX_LENGTH, SqlType};
 
@@ -269,7 +270,7 @@ impl Deduction<'_> {
             }
             ExprKind::Exists(query) | ExprKind::Subquery(query) => self.query(query, &[wanted]),
             ExprKind::Cast(cast) => {
-                let ty = duramen_query::bind::resolve_type(&cast.ty, true)?;
+                let ty = resolve_type(&cast.ty, TypeSite::Cast)?;
                 self.value(&cast.expr, Some(ty), scope)
             }
             ExprKind::Case {

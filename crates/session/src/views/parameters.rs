@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ModuleDef;
-use duramen_query::bind::resolve_type;
+use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 use duramen_types::{SqlType as T, Value};
 
@@ -74,7 +74,7 @@ fn of(module: &ModuleDef) -> SqlResult<Vec<Source>> {
             module: module.id.0,
             id,
             name: name.to_owned(),
-            ty: resolve_type(ty, false)?,
+            ty: resolve_type(ty, TypeSite::Variable(0))?,
             output,
             readonly,
         })

@@ -70,6 +70,10 @@ pub struct ColumnDef {
     pub nullable: Option<bool>,
     pub identity: Option<IdentitySpec>,
     pub default: Option<DefaultSpec>,
+    /// DEFAULT is written more than once.
+    pub second_default: bool,
+    /// NULL or NOT NULL is.
+    pub second_nullable: bool,
     pub rowguidcol: bool,
     pub sparse: bool,
     /// PRIMARY KEY, UNIQUE, CHECK and REFERENCES written at the column; keys then name this column.

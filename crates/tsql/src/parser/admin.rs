@@ -16,7 +16,7 @@ impl Parser<'_> {
                 self.advance();
                 let mut seconds = None;
                 if matches!(self.kind(), Tok::Int(_) | Tok::Variable) {
-                    seconds = Some(self.expr()?);
+                    seconds = Some(self.constant()?);
                 }
                 Ok(StatementKind::Checkpoint(seconds))
             }
@@ -43,7 +43,7 @@ impl Parser<'_> {
         if self.is_any(&["QUERY", "STATS"]) {
             return Err(self.not_supported("KILL of anything but a session"));
         }
-        let session = self.expr()?;
+        let session = self.constant()?;
         let status_only = self.eat_words(&["WITH", "STATUSONLY"]);
         Ok(StatementKind::Kill {
             session,
@@ -196,6 +196,7 @@ impl Parser<'_> {
     }
 
     fn restore(&mut self) -> SqlResult<StatementKind> {
+        self.check_statement()?;
         self.advance();
         let kind = match () {
             () if self.eat_word("DATABASE") => RestoreKind::Database,

@@ -2,7 +2,7 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 
-use super::Parser;
+use super::{Holds, Parser};
 use crate::ast::*;
 use crate::lexer::Tok;
 
@@ -39,6 +39,7 @@ impl Parser<'_> {
             return true;
         }
         let statement_word = self.is_words(&["THROW"])
+            || self.starts_refused()
             || (self.is_any(&["ENABLE", "DISABLE"]) && self.is_word_at(1, "TRIGGER"));
         self.is_name_at(0) && !self.is_label() && !statement_word
     }
@@ -56,7 +57,8 @@ impl Parser<'_> {
             while self.eat_op(';') {
                 separated = true;
             }
-            if self.at_end() || (until == Until::EndWord && self.is_word("END")) {
+            let ends = until == Until::EndWord && self.is_word("END");
+            if self.at_end() || ends && !self.is_word_at(1, "CONVERSATION") {
                 return Ok(());
             }
             if self.is_word("WITH") && !separated {
@@ -130,7 +132,8 @@ impl Parser<'_> {
             "GOTO" => self.goto(),
             "PRINT" => {
                 self.advance();
-                self.expr().map(StatementKind::Print)
+                let text = self.holding(Holds::Constants, Self::expr)?;
+                Ok(StatementKind::Print(text))
             }
             "RAISERROR" => self.raiserror(),
             "THROW" => self.throw(),
@@ -143,7 +146,10 @@ impl Parser<'_> {
             "GRANT" | "DENY" | "REVOKE" => self.permission(),
             "DECLARE" | "SET" | "EXEC" | "EXECUTE" | "USE" | "OPEN" | "CLOSE" | "FETCH"
             | "DEALLOCATE" | "REVERT" => self.session_statement(),
-            _ => self.admin_statement(),
+            _ => {
+                self.check_statement()?;
+                self.admin_statement()
+            }
         }
     }
 
@@ -322,14 +328,14 @@ impl Parser<'_> {
     fn raiserror(&mut self) -> SqlResult<StatementKind> {
         self.expect_word("RAISERROR")?;
         self.expect_op('(')?;
-        let message = self.expr()?;
+        let message = self.constant()?;
         self.expect_op(',')?;
-        let severity = self.expr()?;
+        let severity = self.constant()?;
         self.expect_op(',')?;
-        let state = self.expr()?;
+        let state = self.constant()?;
         let mut args = Vec::new();
         while self.eat_op(',') {
-            args.push(self.expr()?);
+            args.push(self.constant()?);
         }
         self.expect_op(')')?;
         let mut options = Vec::new();
@@ -359,11 +365,11 @@ impl Parser<'_> {
         if !matches!(self.kind(), Tok::Int(_) | Tok::Decimal(_) | Tok::Variable) {
             return Ok(StatementKind::Throw(None));
         }
-        let number = self.expr()?;
+        let number = self.constant()?;
         self.expect_op(',')?;
-        let message = self.expr()?;
+        let message = self.constant()?;
         self.expect_op(',')?;
-        let state = self.expr()?;
+        let state = self.constant()?;
         Ok(StatementKind::Throw(Some(Box::new((
             number, message, state,
         )))))
@@ -378,7 +384,7 @@ impl Parser<'_> {
             () => return Err(self.unexpected()),
         };
         let value = match self.is_string_at(0) || *self.kind() == Tok::Variable {
-            true => self.expr()?,
+            true => self.constant()?,
             false => return Err(self.unexpected()),
         };
         Ok(StatementKind::WaitFor { kind, value })

@@ -140,6 +140,9 @@ impl Parser<'_> {
             Shape::Own if self.is_op_at(1, '=') && self.is_op_at(3, '(') => {
                 return Err(self.not_supported(&format!("ALTER DATABASE SET {name} = ... (...)")));
             }
+            Shape::Own if *name == "QUERY_STORE" && !self.is_op_at(1, '=') => {
+                return Err(self.not_supported("ALTER DATABASE SET QUERY_STORE"));
+            }
             Shape::Own => return self.named_option(),
             Shape::OwnBare => {
                 let mut own = self.named_option()?;

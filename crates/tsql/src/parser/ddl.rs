@@ -15,7 +15,9 @@ impl Parser<'_> {
             let partitions = self.truncated_partitions()?;
             return Ok(StatementKind::TruncateTable { table, partitions });
         }
-        if self.eat_word("DROP") {
+        if self.is_word("DROP") {
+            self.check_statement()?;
+            self.advance();
             return self.drop();
         }
         let alter = self.is_word("ALTER");
@@ -122,6 +124,7 @@ impl Parser<'_> {
             "BROKER",
             "CERTIFICATE",
             "COLUMN",
+            "CONTRACT",
             "CREDENTIAL",
             "CRYPTOGRAPHIC",
             "DEFAULT",
@@ -132,11 +135,13 @@ impl Parser<'_> {
             "MESSAGE",
             "PRIMARY",
             "QUEUE",
+            "REMOTE",
             "RESOURCE",
             "ROUTE",
             "RULE",
             "SEARCH",
             "SECURITY",
+            "SELECTIVE",
             "SERVER",
             "SERVICE",
             "SPATIAL",
@@ -245,6 +250,9 @@ impl Parser<'_> {
             DropKind::Statistics => self.list(|p| p.dotted_name(4, "object"))?,
             _ => self.list(Self::object_name)?,
         };
+        if kind == DropKind::Trigger && self.is_word("ON") {
+            return Err(self.not_supported("DDL and logon triggers"));
+        }
         Ok(StatementKind::Drop {
             kind,
             if_exists,
@@ -263,6 +271,9 @@ impl Parser<'_> {
     /// `DROP INDEX i ON t, ...` and the old `DROP INDEX t.i`.
     /// `WITH (...)` of a statement that one thread runs while nobody works on the table: MAXDOP, and ONLINE = OFF.
     pub(super) fn options_of_one_alone(&mut self, statement: &str) -> SqlResult<()> {
+        if self.is_op_at(1, '(') && self.is_word_at(2, "MOVE") {
+            return Err(self.not_supported(&format!("{statement} WITH (MOVE TO)")));
+        }
         for o in self.with_options()? {
             let off = o.value.as_ref().and_then(OptionValue::as_on_off) == Some(false);
             if !(o.name == "MAXDOP" || o.name == "ONLINE" && off) {
@@ -297,6 +308,10 @@ impl Parser<'_> {
         let mut authorization = None;
         if self.eat_word("AUTHORIZATION") {
             authorization = Some(self.name()?);
+        }
+        // What is made there belongs to the new schema.
+        if self.is_any(&["CREATE", "GRANT", "DENY", "REVOKE"]) {
+            return Err(self.not_supported("CREATE SCHEMA with definitions in it"));
         }
         match name.or_else(|| authorization.clone()) {
             Some(name) => Ok(StatementKind::CreateSchema {
@@ -363,6 +378,10 @@ impl Parser<'_> {
 
     /// INCLUDE, WHERE, WITH, ON.
     pub(super) fn index_tail(&mut self, index: &mut CreateIndex) -> SqlResult<()> {
+        if self.is_any(&["ORDER", "FILESTREAM_ON"]) {
+            let what = format!("CREATE INDEX ... {}", self.text(0).to_ascii_uppercase());
+            return Err(self.not_supported(&what));
+        }
         if self.eat_word("INCLUDE") {
             index.include = self.name_list()?;
         }
@@ -484,6 +503,7 @@ impl Parser<'_> {
                 option.value = Some(p.option_value()?);
                 p.eat_word("ROWS");
             }
+            p.check_option(&option.name)?;
             Ok(option)
         })
     }
@@ -556,7 +576,11 @@ impl Parser<'_> {
             let nullable = self.nullability()?;
             CreateTypeKind::Alias { base, nullable }
         } else if self.eat_words(&["AS", "TABLE"]) {
-            CreateTypeKind::Table(self.table_elements()?)
+            let elements = self.table_elements()?;
+            if self.is_word("WITH") && self.is_op_at(1, '(') {
+                return Err(self.not_supported("WITH options of CREATE TYPE"));
+            }
+            CreateTypeKind::Table(elements)
         } else if self.is_word("EXTERNAL") {
             return Err(self.not_supported("CLR types"));
         } else {

@@ -195,6 +195,9 @@ impl Parser<'_> {
             let column = column.parts[column.parts.len() - 2].clone();
             return Ok(SetClause::Write { column, args, line });
         }
+        if self.is_op('(') && column.parts.len() > 1 {
+            return Err(self.not_supported("method calls"));
+        }
         let op = self.assign_op()?;
         let value = self.expr_or_default()?;
         Ok(SetClause::Column {

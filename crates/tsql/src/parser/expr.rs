@@ -143,7 +143,8 @@ impl Parser<'_> {
                 line,
             });
         }
-        if self.is_any(&["CONTAINS", "FREETEXT"]) {
+        let of_graph = self.is_word("MATCH") && self.is_op_at(1, '(');
+        if of_graph || self.is_any(&["CONTAINS", "FREETEXT"]) {
             return Err(self.not_supported(&self.text(0).to_ascii_uppercase()));
         }
         let left = self.additive(Wanted::Either)?;
@@ -323,6 +324,7 @@ impl Parser<'_> {
                 Tok::Op('&') => BinaryOp::BitAnd,
                 Tok::Op('|') => BinaryOp::BitOr,
                 Tok::Op('^') => BinaryOp::BitXor,
+                Tok::Op('<' | '>') => return self.check_shift().map(|()| left),
                 _ => return Ok(left),
             };
             self.advance();
@@ -331,7 +333,7 @@ impl Parser<'_> {
         }
     }
 
-    fn binary(&mut self, op: BinaryOp, left: Expr, right: Expr) -> SqlResult<Expr> {
+    pub(super) fn binary(&mut self, op: BinaryOp, left: Expr, right: Expr) -> SqlResult<Expr> {
         self.grow(1)?;
         let line = left.line;
         let (left, right) = (Box::new(left), Box::new(right));
@@ -467,6 +469,42 @@ impl Parser<'_> {
         };
         self.advance();
         Some(literal)
+    }
+
+    /// A literal, with a sign where it is a number: no expression.
+    pub(super) fn signed_literal(&mut self) -> SqlResult<Option<Expr>> {
+        let line = self.line();
+        let signs = [('-', UnaryOp::Minus), ('+', UnaryOp::Plus)];
+        let sign = signs.into_iter().find(|(sign, _)| self.eat_op(*sign));
+        let literal = match sign.is_some() && (self.is_string_at(0) || self.is_word("NULL")) {
+            true => None,
+            false => self.literal(),
+        };
+        let literal = literal.map(|literal| Expr {
+            kind: ExprKind::Literal(literal),
+            line,
+        });
+        match (sign, literal) {
+            (None, literal) => Ok(literal),
+            (Some(_), None) => Err(self.unexpected()),
+            (Some((_, op)), Some(expr)) => Ok(Some(Expr {
+                kind: ExprKind::Unary {
+                    op,
+                    expr: Box::new(expr),
+                },
+                line,
+            })),
+        }
+    }
+
+    /// A literal or a variable, as statements take them that compute nothing: RAISERROR, THROW, SET, WAITFOR.
+    pub(super) fn constant(&mut self) -> SqlResult<Expr> {
+        let line = self.line();
+        if *self.kind() == Tok::Variable {
+            let kind = ExprKind::Variable(self.variable()?);
+            return Ok(Expr { kind, line });
+        }
+        self.signed_literal()?.ok_or_else(|| self.unexpected())
     }
 
     fn parenthesis(&mut self, wanted: Wanted) -> SqlResult<Expr> {

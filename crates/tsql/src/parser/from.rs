@@ -191,9 +191,12 @@ impl Parser<'_> {
             "OPENQUERY",
             "OPENDATASOURCE",
             "OPENXML",
+            "CHANGETABLE",
             "CONTAINSTABLE",
             "FREETEXTTABLE",
-        ]) {
+            "PREDICT",
+        ]) && self.is_op_at(1, '(')
+        {
             return Err(self.not_supported(&self.text(0).to_ascii_uppercase()));
         }
         let name = if self.eat_op(':') {
@@ -297,6 +300,10 @@ impl Parser<'_> {
             self.subquery()?
         } else {
             self.expect_op('(')?;
+            if self.is_any(&["INSERT", "UPDATE", "DELETE", "MERGE"]) {
+                let what = format!("{} in FROM", self.text(0).to_ascii_uppercase());
+                return Err(self.not_supported(&what));
+            }
             let source = self.table_source()?;
             self.expect_op(')')?;
             return Ok(source);
@@ -432,6 +439,9 @@ impl Parser<'_> {
             };
         };
         self.advance();
+        if name == "SPATIAL_WINDOW_MAX_CELLS" {
+            return Err(self.not_supported(name));
+        }
         let mut args = Vec::new();
         if name == "INDEX" && self.eat_op('=') && !self.is_op('(') {
             args.push(self.hint_arg()?);

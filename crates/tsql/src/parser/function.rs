@@ -1,8 +1,8 @@
 //! Names in values: columns, function calls, windows, casts, and the expressions spelt with reserved words.
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlError, SqlResult, messages};
 
-use super::Parser;
+use super::{Holds, Parser};
 use crate::ast::*;
 use crate::lexer::Tok;
 
@@ -55,12 +55,10 @@ impl Parser<'_> {
             return self.identity_function(line);
         }
         if self.eat_word("IDENTITYCOL") {
-            let kind = ExprKind::Column(ObjectName::single("$identity", line));
-            return Ok(Expr { kind, line });
+            return self.column(ObjectName::single("$identity", line));
         }
         if self.eat_word("ROWGUIDCOL") {
-            let kind = ExprKind::Column(ObjectName::single("$rowguid", line));
-            return Ok(Expr { kind, line });
+            return self.column(ObjectName::single("$rowguid", line));
         }
         Err(self.unexpected())
     }
@@ -88,11 +86,9 @@ impl Parser<'_> {
         }
         let delimited = !matches!(self.kind(), Tok::Word { .. });
         let name = self.dotted_name(5, "column")?;
+        self.check_name(name.name())?;
         if !self.is_op('(') {
-            return Ok(Expr {
-                kind: ExprKind::Column(name),
-                line,
-            });
+            return self.column(name);
         }
         if delimited || name.parts.len() > 1 {
             return self.call(name);
@@ -106,6 +102,19 @@ impl Parser<'_> {
             "TRIM" => self.trim(name),
             _ => self.call(name),
         }
+    }
+
+    /// A name that is no function's.
+    fn column(&self, name: ObjectName) -> SqlResult<Expr> {
+        let line = name.line;
+        if self.holds == Holds::Constants {
+            let error = SqlError::new(&messages::NAME_NOT_PERMITTED, &[&name.display()]);
+            return Err(error.at_line(line as i32));
+        }
+        Ok(Expr {
+            kind: ExprKind::Column(name),
+            line,
+        })
     }
 
     fn next_value(&mut self) -> SqlResult<Expr> {
@@ -258,7 +267,13 @@ impl Parser<'_> {
                     .map(|()| FrameBound::UnboundedFollowing),
             };
         }
-        let offset = Box::new(self.expr()?);
+        let line = self.line();
+        let count = match self.kind() {
+            Tok::Int(_) | Tok::Decimal(_) | Tok::Float(_) => self.literal(),
+            _ => None,
+        };
+        let kind = ExprKind::Literal(count.ok_or_else(|| self.unexpected())?);
+        let offset = Box::new(Expr { kind, line });
         match self.eat_word("PRECEDING") {
             true => Ok(FrameBound::Preceding(offset)),
             false => self

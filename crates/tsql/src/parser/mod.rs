@@ -24,6 +24,7 @@ mod namespaces;
 mod odbc;
 mod options;
 mod partition;
+mod refused;
 mod security;
 mod select;
 mod session;
@@ -96,7 +97,7 @@ pub fn parse_parameters(
     if parser.expect_end().is_ok() {
         return Ok(Vec::new());
     }
-    let parameters = parser.parameters()?;
+    let parameters = parser.parameters(true)?;
     parser.expect_end()?;
     Ok(parameters)
 }
@@ -131,6 +132,20 @@ pub(crate) struct Parser<'a> {
     variables: Vec<VariableUse>,
     /// `SELECT @v = ...` items of the statement at hand, and the line of the last.
     assigned: (usize, u32),
+    /// What the value at hand may hold.
+    holds: Holds,
+    /// Within the definition of a procedure, function or trigger.
+    in_module: bool,
+}
+
+/// What a value or a condition may hold where it stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Anything,
+    /// No subquery (1046): CHECK and computed columns.
+    Scalars,
+    /// Nor a column (128): PRINT and DEFAULT.
+    Constants,
 }
 
 impl<'a> Parser<'a> {
@@ -150,6 +165,8 @@ impl<'a> Parser<'a> {
             namespaces: String::new(),
             variables: Vec::new(),
             assigned: (0, 0),
+            holds: Holds::Anything,
+            in_module: false,
         })
     }
 
@@ -167,6 +184,18 @@ impl<'a> Parser<'a> {
         if self.height > MAX_HEIGHT {
             return Err(self.too_deep());
         }
+        result
+    }
+
+    /// Parses what may hold no more than this.
+    fn holding<T>(
+        &mut self,
+        holds: Holds,
+        parse: impl FnOnce(&mut Self) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        let around = std::mem::replace(&mut self.holds, holds);
+        let result = parse(self);
+        self.holds = around;
         result
     }
 

@@ -19,13 +19,19 @@ impl Parser<'_> {
         let mut options = Vec::new();
         // BREAK and labels of a body have nothing to do with what is around it.
         let loops = std::mem::take(&mut self.loops);
+        self.in_module = true;
         let kind = match what.as_str() {
-            "VIEW" => self.view(&mut options)?,
-            "FUNCTION" => self.function(&mut options)?,
-            "TRIGGER" => self.trigger(&mut options)?,
-            _ => self.procedure(&mut options)?,
+            "VIEW" => self.view(&mut options),
+            "FUNCTION" => self.function(&mut options),
+            "TRIGGER" => self.trigger(&mut options),
+            _ => self.procedure(&mut options),
         };
+        self.in_module = false;
         self.loops = loops;
+        let kind = kind.map_err(|mut e| {
+            e.procedure = Some(name.name().to_owned());
+            e
+        })?;
         // The whole batch, comments in front included.
         let source = Span {
             start: 0,
@@ -74,7 +80,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    pub(super) fn parameters(&mut self) -> SqlResult<Vec<Parameter>> {
+    /// `gives`: whether they may be OUTPUT.
+    pub(super) fn parameters(&mut self, gives: bool) -> SqlResult<Vec<Parameter>> {
         let mut count = 0;
         self.list(|p| {
             count += 1;
@@ -94,7 +101,7 @@ impl Parser<'_> {
             if p.eat_op('=') {
                 default = Some(p.parameter_default()?);
             }
-            let output = p.eat_word("OUTPUT") || p.eat_word("OUT");
+            let output = gives && (p.eat_word("OUTPUT") || p.eat_word("OUT"));
             let readonly = p.eat_word("READONLY");
             Ok(Parameter {
                 name,
@@ -121,7 +128,7 @@ impl Parser<'_> {
                 line,
             });
         }
-        self.expr()
+        self.signed_literal()?.ok_or_else(|| self.unexpected())
     }
 
     fn procedure(&mut self, options: &mut Vec<String>) -> SqlResult<ModuleKind> {
@@ -131,21 +138,27 @@ impl Parser<'_> {
         let mut params = Vec::new();
         if self.is_op('(') {
             self.advance();
-            params = self.parameters()?;
+            params = self.parameters(true)?;
             self.expect_op(')')?;
         } else if *self.kind() == Tok::Variable {
-            params = self.parameters()?;
+            params = self.parameters(true)?;
         }
         self.module_options(options)?;
         if self.is_words(&["FOR", "REPLICATION"]) {
             return Err(self.not_supported("FOR REPLICATION"));
         }
         self.expect_word("AS")?;
-        if self.is_word("EXTERNAL") {
-            return Err(self.not_supported("EXTERNAL NAME"));
-        }
+        self.not_external()?;
         let body = self.body_to_end()?;
         Ok(ModuleKind::Procedure { params, body })
+    }
+
+    /// Bodies of assemblies.
+    fn not_external(&self) -> SqlResult<()> {
+        match self.is_word("EXTERNAL") {
+            true => Err(self.not_supported("EXTERNAL NAME")),
+            false => Ok(()),
+        }
     }
 
     fn view(&mut self, options: &mut Vec<String>) -> SqlResult<ModuleKind> {
@@ -169,14 +182,16 @@ impl Parser<'_> {
         if self.is_word("WITH") {
             ctes = self.ctes()?;
         }
-        self.select_statement(ctes)
+        let query = self.select_statement(ctes)?;
+        self.check_ordered(&query)?;
+        Ok(query)
     }
 
     fn function(&mut self, options: &mut Vec<String>) -> SqlResult<ModuleKind> {
         self.expect_op('(')?;
         let mut params = Vec::new();
         if !self.is_op(')') {
-            params = self.parameters()?;
+            params = self.parameters(false)?;
         }
         self.expect_op(')')?;
         self.expect_word("RETURNS")?;
@@ -185,6 +200,10 @@ impl Parser<'_> {
         }
         if self.is_word("TABLE") {
             self.advance();
+            // Only a function of an assembly says here what its table is.
+            if self.is_op('(') {
+                return Err(self.not_supported("EXTERNAL NAME"));
+            }
             self.module_options(options)?;
             self.eat_word("AS");
             self.expect_word("RETURN")?;
@@ -204,6 +223,7 @@ impl Parser<'_> {
         let returns = self.data_type()?;
         self.module_options(options)?;
         self.eat_word("AS");
+        self.not_external()?;
         let body = self.function_body()?;
         Ok(ModuleKind::ScalarFunction {
             params,
@@ -259,6 +279,7 @@ impl Parser<'_> {
         }
         self.eat_words(&["NOT", "FOR", "REPLICATION"]);
         self.expect_word("AS")?;
+        self.not_external()?;
         let body = self.body_to_end()?;
         Ok(ModuleKind::Trigger {
             table,

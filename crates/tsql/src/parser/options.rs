@@ -18,7 +18,14 @@ impl Parser<'_> {
             return Ok(Vec::new());
         }
         self.advance();
-        self.option_list()
+        self.parenthesized(|p| {
+            let option = p.named_option()?;
+            // MAX_DURATION of resumable operations.
+            match p.is_word("MINUTES") {
+                true => Err(p.not_supported(&format!("{} in MINUTES", option.name))),
+                false => Ok(option),
+            }
+        })
     }
 
     /// One word, then a value when `=` or a parenthesis follows.
@@ -29,10 +36,7 @@ impl Parser<'_> {
             let mut value = None;
             if p.eat_op('=') {
                 value = Some(p.option_value()?);
-                // `ONLINE = ON (WAIT_AT_LOW_PRIORITY (...))`, `CHANGE_TRACKING = ON (...)`.
-                if p.is_op('(') {
-                    return Err(p.unexpected());
-                }
+                p.check_option(&name)?;
             } else if p.is_op('(') {
                 value = Some(OptionValue::List(p.option_list()?));
             }

@@ -2,7 +2,7 @@
 
 use duramen_base::SqlResult;
 
-use super::Parser;
+use super::{Holds, Parser};
 use crate::ast::*;
 
 impl Parser<'_> {
@@ -27,7 +27,7 @@ impl Parser<'_> {
             self.expect_op('(')?;
             let values = match self.is_op(')') {
                 true => Vec::new(),
-                false => self.list(Self::expr)?,
+                false => self.holding(Holds::Constants, |p| p.list(Self::expr))?,
             };
             self.expect_op(')')?;
             return Ok(statement(PartitionStmt::CreateFunction {

@@ -51,10 +51,12 @@ impl Parser<'_> {
                 });
             } else if self.is_any(&["ENABLE", "DISABLE"]) {
                 options.push(self.named_option()?);
-            } else if self.is_word("FROM") {
-                return Err(
-                    self.not_supported("logins from WINDOWS, CERTIFICATE or EXTERNAL PROVIDER")
-                );
+            } else if self.is_any(&["FOR", "FROM"]) {
+                let what =
+                    "principals FROM WINDOWS, CERTIFICATE, ASYMMETRIC KEY or EXTERNAL PROVIDER";
+                return Err(self.not_supported(what));
+            } else if self.is_any(&["ADD", "DROP"]) && self.is_word_at(1, "CREDENTIAL") {
+                return Err(self.not_supported("ALTER LOGIN ... CREDENTIAL"));
             } else {
                 break;
             }
@@ -92,6 +94,9 @@ impl Parser<'_> {
         let mut on = None;
         if self.eat_word("ON") {
             on = Some(self.securable()?);
+            if self.is_op('(') {
+                return Err(self.not_supported("column permissions"));
+            }
         }
         if !self.eat_word("TO") {
             match action {
@@ -134,8 +139,14 @@ impl Parser<'_> {
     /// `[CLASS::]name`.
     pub(super) fn securable(&mut self) -> SqlResult<(Option<String>, ObjectName)> {
         let mut class = None;
-        if self.is_op_at(1, ':') && self.is_op_at(2, ':') {
-            class = Some(self.name_or_word()?.to_ascii_uppercase());
+        // `XML SCHEMA COLLECTION::` has the most words.
+        let words = (1..=3).find(|n| self.is_op_at(*n, ':') && self.is_op_at(n + 1, ':'));
+        if let Some(words) = words {
+            let mut named = Vec::new();
+            for _ in 0..words {
+                named.push(self.name_or_word()?.to_ascii_uppercase());
+            }
+            class = Some(named.join(" "));
             self.expect_op(':')?;
             self.expect_op(':')?;
         }

@@ -2,8 +2,8 @@
 
 use duramen_base::{SqlResult, messages};
 
-use super::Parser;
 use super::expr::Wanted;
+use super::{Holds, Parser};
 use crate::ast::*;
 use crate::lexer::Tok;
 
@@ -15,6 +15,9 @@ impl Parser<'_> {
 
     /// `(query)`: a subquery with its parentheses.
     pub(super) fn subquery(&mut self) -> SqlResult<SelectStmt> {
+        if self.holds != Holds::Anything {
+            return Err(self.raise(&messages::SUBQUERY_NOT_ALLOWED, &[]));
+        }
         self.expect_op('(')?;
         let query = self.query(false)?;
         self.expect_op(')')?;
@@ -67,9 +70,20 @@ impl Parser<'_> {
         }
         if statement {
             query.hints = self.query_hints()?;
+        } else {
+            self.check_ordered(&query)?;
         }
         query.span = self.span_from(start);
         Ok(query)
+    }
+
+    /// 1033: the order of rows within a statement means nothing unless it decides which rows there are.
+    pub(super) fn check_ordered(&self, query: &SelectStmt) -> SqlResult<()> {
+        let top = matches!(&query.body, QueryExpr::Select(s) if s.top.is_some());
+        match query.order_by.is_empty() || top || query.offset.is_some() {
+            true => Ok(()),
+            false => Err(self.raise(&messages::ORDER_BY_IN_SUBQUERY, &[])),
+        }
     }
 
     fn offset_fetch(&mut self, query: &mut SelectStmt) -> SqlResult<()> {

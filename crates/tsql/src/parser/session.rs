@@ -68,12 +68,20 @@ impl Parser<'_> {
         match () {
             () if self.is_word("DECLARE") => self.declare(),
             () if self.is_word("SET") => self.set(),
+            () if self.is_word("USE") && self.in_module => {
+                let args: [&dyn std::fmt::Display; 2] = [
+                    &"a USE database statement",
+                    &"a procedure, function or trigger",
+                ];
+                Err(self.raise(&messages::NOT_ALLOWED_IN, &args))
+            }
             () if self.is_word("USE") => {
                 self.advance();
                 self.name().map(StatementKind::Use)
             }
             () if self.is_word("REVERT") => {
                 self.advance();
+                self.not_with("REVERT")?;
                 Ok(StatementKind::Revert)
             }
             () if self.is_any(&["EXEC", "EXECUTE"]) => {
@@ -195,7 +203,9 @@ impl Parser<'_> {
                 return Err(self.not_supported("OPEN KEY"));
             }
             CursorStmt::Open(self.cursor_name()?)
-        } else if self.eat_word("CLOSE") {
+        } else if self.is_word("CLOSE") {
+            self.check_statement()?;
+            self.advance();
             CursorStmt::Close(self.cursor_name()?)
         } else if self.eat_word("DEALLOCATE") {
             CursorStmt::Deallocate(self.cursor_name()?)
@@ -280,7 +290,7 @@ impl Parser<'_> {
         if self.is_any(VALUE_OPTIONS) {
             return self.set_value();
         }
-        if self.is_any(&["OFFSETS", "ERRLVL"]) {
+        if self.is_any(&["OFFSETS", "ERRLVL", "FIPS_FLAGGER"]) {
             return Err(self.not_supported(&format!("SET {}", self.text(0).to_ascii_uppercase())));
         }
         let names = self.list(|p| match p.is_any(ON_OFF_OPTIONS) {
@@ -306,7 +316,7 @@ impl Parser<'_> {
         self.advance();
         let value = match self.is_name_at(0) {
             true => self.bare_word(line)?,
-            false => self.expr()?,
+            false => self.constant()?,
         };
         Ok(SetOption::Value { name, value })
     }
@@ -350,7 +360,17 @@ impl Parser<'_> {
         if self.eat_op('=') {
             name = Some(self.string()?.value);
         }
+        self.not_with("EXECUTE AS")?;
         Ok(StatementKind::ExecuteAs { kind, name })
+    }
+
+    /// `WITH NO REVERT`, `WITH COOKIE ...`
+    fn not_with(&self, what: &str) -> SqlResult<()> {
+        let with = ["NO", "COOKIE"].iter().any(|w| self.is_words(&["WITH", w]));
+        match with {
+            true => Err(self.not_supported(&format!("{what} WITH"))),
+            false => Ok(()),
+        }
     }
 
     /// What follows EXEC (or opens a batch without it).
@@ -395,7 +415,7 @@ impl Parser<'_> {
 
     fn exec_text(&mut self) -> SqlResult<ExecCall> {
         self.expect_op('(')?;
-        let text = self.expr()?;
+        let text = self.joined_texts()?;
         let mut args = Vec::new();
         while self.eat_op(',') {
             args.push(self.expr()?);
@@ -410,6 +430,23 @@ impl Parser<'_> {
             at = Some(self.name()?);
         }
         Ok(ExecCall::Text { text, args, at })
+    }
+
+    /// `'a' + @b + ...`: nothing else is computed there.
+    fn joined_texts(&mut self) -> SqlResult<Expr> {
+        let mut text = self.text_or_variable()?;
+        while self.eat_op('+') {
+            let right = self.text_or_variable()?;
+            text = self.binary(BinaryOp::Add, text, right)?;
+        }
+        Ok(text)
+    }
+
+    fn text_or_variable(&mut self) -> SqlResult<Expr> {
+        match self.is_string_at(0) || *self.kind() == Tok::Variable {
+            true => self.constant(),
+            false => Err(self.unexpected()),
+        }
     }
 
     fn exec_args(&mut self) -> SqlResult<Vec<ExecArg>> {
@@ -468,25 +505,8 @@ impl Parser<'_> {
                 line,
             });
         }
-        for (sign, op) in [('-', UnaryOp::Minus), ('+', UnaryOp::Plus)] {
-            if self.eat_op(sign) {
-                let literal = match self.is_string_at(0) || self.is_word("NULL") {
-                    true => None,
-                    false => self.literal(),
-                };
-                let kind = ExprKind::Literal(literal.ok_or_else(|| self.unexpected())?);
-                let expr = Box::new(Expr { kind, line });
-                return Ok(Expr {
-                    kind: ExprKind::Unary { op, expr },
-                    line,
-                });
-            }
-        }
-        if let Some(literal) = self.literal() {
-            return Ok(Expr {
-                kind: ExprKind::Literal(literal),
-                line,
-            });
+        if let Some(literal) = self.signed_literal()? {
+            return Ok(literal);
         }
         if self.is_any(&["ON", "OFF"]) {
             let value = self.name_or_word()?;

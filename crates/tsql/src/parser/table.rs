@@ -1,8 +1,8 @@
 //! CREATE TABLE, ALTER TABLE: columns and constraints.
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlResult, messages};
 
-use super::Parser;
+use super::{Holds, Parser};
 use crate::ast::*;
 use crate::lexer::Tok;
 
@@ -24,6 +24,11 @@ impl Parser<'_> {
                 textimage_on = Some(self.filegroup_name()?);
             } else if self.is_word("WITH") && self.is_op_at(1, '(') {
                 options.extend(self.with_options()?);
+            } else if self.is_word("FILESTREAM_ON") {
+                return Err(self.not_supported("CREATE TABLE ... FILESTREAM_ON"));
+            } else if self.is_words(&["AS", "NODE"]) || self.is_words(&["AS", "EDGE"]) {
+                let what = format!("CREATE TABLE ... AS {}", self.text(1).to_ascii_uppercase());
+                return Err(self.not_supported(&what));
             } else {
                 break;
             }
@@ -41,7 +46,7 @@ impl Parser<'_> {
     /// `(element, ...)`; a trailing comma is allowed.
     pub(super) fn table_elements(&mut self) -> SqlResult<Vec<TableElement>> {
         self.expect_op('(')?;
-        let mut elements = vec![self.table_element()?];
+        let mut elements = vec![self.new_element()?];
         loop {
             // A table constraint may follow a column without a comma.
             let more = self.eat_op(',')
@@ -49,10 +54,19 @@ impl Parser<'_> {
             if !more || self.is_op(')') {
                 break;
             }
-            elements.push(self.table_element()?);
+            elements.push(self.new_element()?);
         }
         self.expect_op(')')?;
         Ok(elements)
+    }
+
+    /// 142: only ALTER TABLE gives a column its default from without.
+    fn new_element(&mut self) -> SqlResult<TableElement> {
+        if self.is_word("CONSTRAINT") && self.is_word_at(2, "DEFAULT") {
+            let error = self.raise(&messages::CONSTRAINT_SYNTAX, &[&"TABLE"]);
+            return Err(error.with_state(2));
+        }
+        self.table_element()
     }
 
     fn table_element(&mut self) -> SqlResult<TableElement> {
@@ -95,6 +109,8 @@ impl Parser<'_> {
             nullable: None,
             identity: None,
             default: None,
+            second_default: false,
+            second_nullable: false,
             rowguidcol: false,
             sparse: false,
             constraints: Vec::new(),
@@ -122,7 +138,7 @@ impl Parser<'_> {
 
     fn computed(&mut self) -> SqlResult<Computed> {
         let start = self.start();
-        let expr = self.expr()?;
+        let expr = self.holding(Holds::Scalars, Self::expr)?;
         let source = self.span_from(start);
         let persisted = self.eat_word("PERSISTED");
         Ok(Computed {
@@ -140,11 +156,12 @@ impl Parser<'_> {
             name = Some(self.name()?);
         }
         if let Some(nullable) = self.nullability()? {
-            column.nullable = Some(nullable);
+            column.second_nullable |= column.nullable.replace(nullable).is_some();
             return Ok(true);
         }
         if self.eat_word("DEFAULT") {
-            column.default = Some(self.default_spec(name)?);
+            let spec = self.default_spec(name)?;
+            column.second_default |= column.default.replace(spec).is_some();
             return Ok(true);
         }
         if self.is_any(&["PRIMARY", "UNIQUE"]) {
@@ -240,7 +257,7 @@ impl Parser<'_> {
 
     fn default_spec(&mut self, name: Option<String>) -> SqlResult<DefaultSpec> {
         let start = self.start();
-        let expr = self.expr()?;
+        let expr = self.holding(Holds::Constants, Self::expr)?;
         let source = self.span_from(start);
         let with_values = self.eat_words(&["WITH", "VALUES"]);
         Ok(DefaultSpec {
@@ -271,6 +288,8 @@ impl Parser<'_> {
             let column = self.name()?;
             spec.with_values |= self.eat_words(&["WITH", "VALUES"]);
             ConstraintKind::Default { spec, column }
+        } else if self.is_word("CONNECTION") && self.is_op_at(1, '(') {
+            return Err(self.not_supported("CONNECTION constraints"));
         } else {
             return Err(self.unexpected());
         };
@@ -308,7 +327,7 @@ impl Parser<'_> {
         let not_for_replication = self.eat_words(&["NOT", "FOR", "REPLICATION"]);
         let start = self.start();
         self.expect_op('(')?;
-        let expr = self.condition()?;
+        let expr = self.holding(Holds::Scalars, Self::condition)?;
         self.expect_op(')')?;
         let source = self.span_from(start);
         Ok(ConstraintKind::Check {
@@ -440,14 +459,23 @@ impl Parser<'_> {
     }
 
     fn alter_drop(&mut self) -> SqlResult<AlterTableAction> {
+        if self.is_words(&["PERIOD", "FOR"]) {
+            return Err(self.not_supported("PERIOD FOR SYSTEM_TIME"));
+        }
         if self.eat_word("COLUMN") {
             let if_exists = self.eat_words(&["IF", "EXISTS"]);
-            let names = self.list(Self::name)?;
+            let names = self.list(|p| match p.is_any(&["COLUMN", "CONSTRAINT"]) {
+                true => Err(p.not_supported("ALTER TABLE DROP of several COLUMN or CONSTRAINT")),
+                false => p.name(),
+            })?;
             return Ok(AlterTableAction::DropColumns { if_exists, names });
         }
         self.eat_word("CONSTRAINT");
         let if_exists = self.eat_words(&["IF", "EXISTS"]);
         let names = self.list(|p| {
+            if p.is_word("COLUMN") {
+                return Err(p.not_supported("ALTER TABLE DROP of constraints and columns at once"));
+            }
             p.eat_word("CONSTRAINT");
             p.name()
         })?;
