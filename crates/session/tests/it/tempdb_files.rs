@@ -232,7 +232,7 @@ fn what_can_be_refused_leaves_the_rest_of_a_volume_to_the_logs() {
 /// the ceiling.
 #[test]
 fn room_that_a_dropped_table_leaves_is_for_what_spills() {
-    const CEILING: u64 = 48 << 20;
+    const CEILING: u64 = 64 << 20;
     let disk = SimDisk::new(79);
     let mut config = super::config(Default::default());
     config.storage.files.max_tempdb = Some(CEILING);
@@ -252,7 +252,7 @@ fn room_that_a_dropped_table_leaves_is_for_what_spills() {
         let length = |p: &std::path::PathBuf| disk.env().disk.open(p, &options)?.len();
         temporary.map(|p| length(p).unwrap_or(0)).sum::<u64>()
     };
-    let fill = "CREATE TABLE #t (c char(8000) NOT NULL); WHILE 1 = 1 BEGIN BEGIN TRY INSERT #t SELECT 'y' FROM GENERATE_SERIES(1, 500) END TRY BEGIN CATCH PRINT ERROR_NUMBER(); BREAK END CATCH END";
+    let fill = "CREATE TABLE #t (c char(8000) NOT NULL); WHILE 1 = 1 BEGIN BEGIN TRY INSERT #t SELECT 'y' FROM GENERATE_SERIES(1, 100) END TRY BEGIN CATCH PRINT ERROR_NUMBER(); BREAK END CATCH END";
     let sort = "SELECT COUNT(*) FROM (SELECT TOP (1000000) value, CAST(value AS char(1000)) AS c FROM GENERATE_SERIES(1, 12000) ORDER BY c DESC) d";
     for round in 0..2 {
         let told = run(&mut s, fill);
