@@ -46,6 +46,8 @@ pub struct Cx<'a> {
     pub host: &'a dyn Host,
     /// The batch's variables, by slot.
     pub vars: &'a mut Vec<Value>,
+    /// By how many bytes what they hold has grown.
+    pub vars_grown: isize,
     pub convert: ConvertCtx,
     /// Rows of enclosing queries, innermost last.
     outer: Vec<Row>,
@@ -100,10 +102,18 @@ pub struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
+    /// Gives a variable its next value.
+    pub fn set_variable(&mut self, slot: usize, value: Value) {
+        self.vars_grown += value.heap_bytes() as isize;
+        let before = std::mem::replace(&mut self.vars[slot], value);
+        self.vars_grown -= before.heap_bytes() as isize;
+    }
+
     pub fn new(host: &'a dyn Host, vars: &'a mut Vec<Value>, convert: ConvertCtx) -> Cx<'a> {
         Cx {
             host,
             vars,
+            vars_grown: 0,
             convert,
             outer: Vec::new(),
             cached: Rare::default(),

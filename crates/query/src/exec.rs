@@ -516,7 +516,7 @@ impl<'p> Operator<'p> {
                 for row in &batch {
                     for (slot, e) in *targets {
                         let value = long::assigned(e, row, cx)?;
-                        cx.vars[*slot] = value;
+                        cx.set_variable(*slot, value);
                     }
                     cx.values_gone();
                 }

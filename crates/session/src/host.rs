@@ -22,9 +22,10 @@ use duramen_types::{CollationId, ConvertCtx, SqlType, Value};
 use crate::activity::Activity;
 use crate::functions_of_users::{self, BodyFunction, TableResult};
 use crate::instance::Instance;
+use crate::named::Named;
 use crate::parallel::Helpers;
 use crate::partition_number::{self, PartitionNumber};
-use crate::program::{Variable, find_variable};
+use crate::program::Variable;
 use crate::run::Meaning;
 use crate::security::{Caller, Right, Visible, Who, refused_view};
 use crate::session::{CancelToken, Session};
@@ -119,9 +120,12 @@ impl Deref for Context {
     }
 }
 
+/// Of a text that can name none.
+static NO_VARIABLES: Named<Variable> = Named::new();
+
 pub struct HostView<'s> {
     session: &'s Session,
-    variables: &'s [Variable],
+    variables: &'s Named<Variable>,
     tables: &'s [Arc<MemoryTable>],
     cancel: &'s CancelToken,
     context: Context,
@@ -137,7 +141,7 @@ pub struct HostView<'s> {
 impl<'s> HostView<'s> {
     pub fn new(
         session: &'s Session,
-        variables: &'s [Variable],
+        variables: &'s Named<Variable>,
         tables: &'s [Arc<MemoryTable>],
         transaction: Option<Arc<Transaction>>,
         cancel: &'s CancelToken,
@@ -167,7 +171,7 @@ impl HostView<'_> {
     pub fn inside<'v>(
         &'v self,
         database: &str,
-        variables: &'v [Variable],
+        variables: &'v Named<Variable>,
         tables: &'v [Arc<MemoryTable>],
     ) -> HostView<'v> {
         HostView {
@@ -191,7 +195,7 @@ impl HostView<'_> {
     /// Another text of the same session.
     pub fn alike<'v>(
         &'v self,
-        variables: &'v [Variable],
+        variables: &'v Named<Variable>,
         tables: &'v [Arc<MemoryTable>],
     ) -> HostView<'v> {
         let transaction = self.context.transaction.clone();
@@ -256,7 +260,7 @@ impl HostView<'_> {
         }
         let inside = HostView {
             of_system: true,
-            ..self.inside("master", &[], &[])
+            ..self.inside("master", &NO_VARIABLES, &[])
         };
         let mut all = Vec::new();
         for module in resource::listed().filter(|m| m.kind == ObjectKind::VIEW) {
@@ -542,7 +546,7 @@ impl Host for HostView<'_> {
     }
 
     fn within(&self, database: &str, of_system: bool) -> Option<Box<dyn Host + '_>> {
-        let inside = self.inside(database, &[], &[]);
+        let inside = self.inside(database, &NO_VARIABLES, &[]);
         let of_system = of_system || inside.of_system;
         Some(Box::new(HostView {
             of_system,
@@ -586,7 +590,9 @@ impl Host for HostView<'_> {
     }
 
     fn variable(&self, name: &str) -> Option<(usize, SqlType)> {
-        find_variable(self.variables, name).map(|slot| (slot, self.variables[slot].ty))
+        self.variables
+            .find(name)
+            .map(|slot| (slot, self.variables[slot].ty))
     }
 
     fn table_variable(&self, name: &str) -> Option<Arc<dyn Table>> {

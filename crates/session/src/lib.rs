@@ -29,6 +29,7 @@ mod manager;
 mod memory_grants;
 mod metadata;
 mod missing_indexes;
+mod named;
 mod names;
 mod options;
 mod origin;

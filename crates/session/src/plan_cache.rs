@@ -447,7 +447,7 @@ mod tests {
             quoted_identifier: true,
         };
         let batch = duramen_tsql::parse_batch(text, &options).unwrap();
-        let program = compile(text, batch.statements, Vec::new(), BodyOf::Batch).unwrap();
+        let program = compile(text, batch.statements, Default::default(), BodyOf::Batch).unwrap();
         Callable {
             bytes: 5000,
             bound: Plans::none(program.steps.len()),

@@ -179,7 +179,7 @@ mod tests {
             quoted_identifier: true,
         };
         let batch = duramen_tsql::parse_batch(text, &options).unwrap();
-        let program = compile(text, batch.statements, Vec::new(), BodyOf::Batch).unwrap();
+        let program = compile(text, batch.statements, Default::default(), BodyOf::Batch).unwrap();
         let mut none = |_: usize| Ok(Planned::default());
         let whole = of_program(&program, None, false, &mut none).unwrap();
         let mut out = String::new();

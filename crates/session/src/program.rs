@@ -17,6 +17,7 @@ use duramen_types::SqlType;
 
 use self::blocks::Block;
 
+use crate::named::{HasName, Named};
 use crate::table_types::{NoTableTypes, TableType, TableTypes, alias_without_width};
 
 /// A declared variable: its slot is its position.
@@ -24,6 +25,12 @@ use crate::table_types::{NoTableTypes, TableType, TableTypes, alias_without_widt
 pub struct Variable {
     pub name: String,
     pub ty: SqlType,
+}
+
+impl HasName for Variable {
+    fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 #[derive(Debug)]
@@ -73,7 +80,7 @@ pub struct Program {
     /// What its statements have taken.
     pub stats: crate::statement_stats::ProgramStats,
     pub steps: Bulky<Step>,
-    pub variables: Vec<Variable>,
+    pub variables: Named<Variable>,
     /// Table variables; each run has tables of its own. Those of table-valued parameters come first.
     pub tables: Vec<MemoryTableDef>,
     /// The types of the first of `tables` and of others declared with one; `None` for a table declared in place.
@@ -142,8 +149,9 @@ struct Compiler<'t> {
     text: &'t str,
     body_of: BodyOf,
     steps: Vec<Step>,
-    variables: Vec<Variable>,
+    variables: Named<Variable>,
     tables: Vec<MemoryTableDef>,
+    table_names: Named<String>,
     table_types: Vec<Option<String>>,
     /// How many of `tables` are parameters, which nothing may change.
     given_tables: usize,
@@ -165,7 +173,7 @@ struct Compiler<'t> {
 pub fn compile(
     text: &str,
     statements: Vec<Statement>,
-    given: Vec<Variable>,
+    given: Named<Variable>,
     body_of: BodyOf,
 ) -> SqlResult<Program> {
     compile_typed(
@@ -181,7 +189,7 @@ pub fn compile(
 pub fn compile_typed(
     text: &str,
     statements: Vec<Statement>,
-    (given, given_tables): (Vec<Variable>, Vec<(String, TableType)>),
+    (given, given_tables): (Named<Variable>, Vec<(String, TableType)>),
     body_of: BodyOf,
     types: &dyn TableTypes,
 ) -> SqlResult<Program> {
@@ -192,6 +200,7 @@ pub fn compile_typed(
     let mut c = Compiler {
         types,
         tables: given_tables.iter().map(table).collect(),
+        table_names: given_tables.iter().map(|(name, _)| name.clone()).collect(),
         given_tables: given_tables.len(),
         table_types: given_tables
             .into_iter()
@@ -304,8 +313,7 @@ impl Compiler<'_> {
                 }
                 StatementKind::DeclareTable { name, elements } => {
                     let line = s.line as i32;
-                    let taken = self.tables.iter().any(|t| same(&t.name, name));
-                    if taken || self.slot(name).is_some() {
+                    if self.table_names.find(name).is_some() || self.slot(name).is_some() {
                         let error = SqlError::new(&messages::VARIABLE_ALREADY_DECLARED, &[name]);
                         return Err(error.at_line(line));
                     }
@@ -313,6 +321,7 @@ impl Compiler<'_> {
                     refused.map_err(|e| e.at_line(line))?;
                     let def = crate::table_variable::definition(self.text, name, elements)?;
                     self.tables.push(def);
+                    self.table_names.push(name.clone());
                     self.table_types.push(None);
                 }
                 StatementKind::If {
@@ -345,7 +354,7 @@ impl Compiler<'_> {
         declared: &ast::Declaration,
         line: i32,
     ) -> SqlResult<()> {
-        if self.tables.iter().any(|t| same(&t.name, name)) {
+        if self.table_names.find(name).is_some() {
             let error = SqlError::new(&messages::VARIABLE_ALREADY_DECLARED, &[&name]);
             return Err(error.at_line(line));
         }
@@ -359,6 +368,7 @@ impl Compiler<'_> {
             name: name.to_owned(),
             ..ty.def
         });
+        self.table_names.push(name.to_owned());
         self.table_types.push(Some(ty.name));
         Ok(())
     }
@@ -374,15 +384,15 @@ impl Compiler<'_> {
         let ast::TargetKind::Variable(name) = &target.kind else {
             return Ok(());
         };
-        let mut given = self.tables[..self.given_tables].iter();
-        match given.any(|t| same(&t.name, name)) {
+        let given = self.table_names.find(name);
+        match given.is_some_and(|at| at < self.given_tables) {
             false => Ok(()),
             true => Err(SqlError::new(&messages::TVP_READONLY, &[name]).at_line(line as i32)),
         }
     }
 
     fn slot(&self, name: &str) -> Option<usize> {
-        find_variable(&self.variables, name)
+        self.variables.find(name)
     }
 
     fn emit(&mut self, op: Op, line: u32) -> usize {
@@ -574,11 +584,6 @@ impl Compiler<'_> {
         }
         Ok(())
     }
-}
-
-/// The slot of a variable; names compare without case.
-pub fn find_variable(variables: &[Variable], name: &str) -> Option<usize> {
-    variables.iter().position(|v| same(&v.name, name))
 }
 
 /// Names of variables compare without case, as all names do.

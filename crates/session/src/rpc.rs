@@ -6,6 +6,7 @@ use duramen_base::{SqlError, SqlResult};
 use duramen_tsql::parse_name;
 use duramen_types::{SqlType, Value};
 
+use crate::named::Named;
 use crate::program::{BodyOf, Program, compile};
 use crate::run::{Called, Ended, Given, Run};
 use crate::session::{CancelToken, Session};
@@ -83,7 +84,7 @@ impl Session {
         cancel: &CancelToken,
         work: impl FnOnce(&mut Run<'_>) -> SqlResult<Called>,
     ) -> RpcOutcome {
-        let nothing: Arc<Program> = match compile("", Vec::new(), Vec::new(), BodyOf::Batch) {
+        let nothing: Arc<Program> = match compile("", Vec::new(), Named::new(), BodyOf::Batch) {
             Ok(p) => Arc::new(p),
             Err(e) => {
                 crate::outcome::report(sink, &e);

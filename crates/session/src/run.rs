@@ -113,8 +113,6 @@ pub struct Place {
 
 /// Variables that hold less are not counted.
 const LARGE_VALUES: usize = 32 << 10;
-/// A single one of less is not worth a look at the others: its statement takes as much.
-const SMALL_VALUE: usize = 512;
 
 pub struct Run<'r> {
     session: &'r mut Session,
@@ -157,16 +155,29 @@ pub struct Run<'r> {
     heading: Option<u64>,
     /// What large values of variables take.
     values: Option<Account>,
+    /// Bytes that the variables hold.
+    held: usize,
     /// A bulk load whose rows triggers are to see when all have come.
     loaded: Option<bulk::Loaded>,
 }
 
 impl<'r> Run<'r> {
-    /// Tells of what the variables hold, when that is much.
-    fn count_values(&mut self) {
-        let bytes: usize = self.vars.iter().map(Value::heap_bytes).sum();
-        if bytes >= LARGE_VALUES || self.values.is_some() {
-            self.count_large(bytes as u64);
+    /// Gives a variable its next value.
+    fn set_variable(&mut self, slot: usize, value: Value) {
+        let grown = value.heap_bytes() as isize;
+        let before = std::mem::replace(&mut self.vars[slot], value);
+        self.values_grown(grown - before.heap_bytes() as isize);
+    }
+
+    /// Tells of what the variables hold, when that is much. Counted as they change: a text may have many, and each may get
+    /// its value in a statement of its own.
+    fn values_grown(&mut self, bytes: isize) {
+        if bytes == 0 {
+            return;
+        }
+        self.held = self.held.saturating_add_signed(bytes);
+        if self.held >= LARGE_VALUES || self.values.is_some() {
+            self.count_large(self.held as u64);
         }
     }
 
@@ -209,6 +220,7 @@ impl<'r> Run<'r> {
             clock: None,
             profile: None,
             values: None,
+            held: 0,
             loaded: None,
             rebound: false,
             heading: None,
@@ -327,11 +339,7 @@ impl<'r> Run<'r> {
                 slot, op, value, ..
             } => {
                 let value = self.assigned(at, *slot, *op, value)?;
-                let large = value.heap_bytes() >= SMALL_VALUE || self.values.is_some();
-                self.vars[*slot] = value;
-                if large {
-                    self.count_values();
-                }
+                self.set_variable(*slot, value);
                 let state = &mut self.session.state;
                 (state.error, state.rowcount) = (0, 1);
                 Ok(Next::Step)
@@ -708,7 +716,7 @@ impl<'r> Run<'r> {
             None => Ok(None),
             Some(ast::TranName::Name(n)) => Ok(Some(n.clone())),
             Some(ast::TranName::Variable(v)) => {
-                let slot = crate::program::find_variable(&self.program.variables, v);
+                let slot = self.program.variables.find(v);
                 let slot =
                     slot.ok_or_else(|| SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[v]))?;
                 let text = self.vars[slot].as_text();

@@ -4,7 +4,7 @@ use duramen_base::{SqlError, messages};
 use duramen_query::bind::REFUSED_GLOBALS;
 use duramen_tsql::ast::{VariableRole, VariableUse};
 
-use crate::program::same;
+use crate::named::Named;
 
 /// 137 and 1087: every use of a variable that neither the text, up to there, nor its parameters declare. 40517 for globals
 /// that are not supported.
@@ -12,7 +12,7 @@ pub fn undeclared<'p>(
     uses: &'p [VariableUse],
     parameters: impl IntoIterator<Item = &'p str>,
 ) -> Vec<SqlError> {
-    let mut declared: Vec<&str> = parameters.into_iter().collect();
+    let mut declared: Named<&str> = parameters.into_iter().collect();
     let mut errors = Vec::new();
     for used in uses {
         let (message, state) = match used.role {
@@ -33,7 +33,7 @@ pub fn undeclared<'p>(
                 continue;
             }
         };
-        if !declared.iter().any(|d| same(d, &used.name)) {
+        if declared.find(&used.name).is_none() {
             let error = SqlError::new(message, &[&used.name]).with_state(state);
             errors.push(error.at_line(used.line as i32));
         }

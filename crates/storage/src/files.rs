@@ -2,6 +2,7 @@
 
 mod admin;
 pub(crate) mod changed;
+mod cut;
 pub(crate) mod fill;
 pub(crate) mod grow;
 pub(crate) mod log_header;

@@ -365,6 +365,12 @@ impl Pool {
         self.drop_frames(|key| key >> 32 == start >> 32);
     }
 
+    /// Forgets the pages of a file from `first` on, which it is about to lose: nobody has anything there.
+    pub fn drop_pages_from(&self, db: DbId, first: PageId) {
+        let start = key_of(db, first);
+        self.drop_frames(|key| key >> 32 == start >> 32 && key >= start);
+    }
+
     fn drop_frames(&self, wanted: impl Fn(u64) -> bool) {
         // A batch that is on its way down ends first. The lock is not kept: see invariant 5.
         drop(self.write_lock.lock());

@@ -28,6 +28,20 @@ struct TempFile {
     written: u64,
     /// What comes behind `written` and is not in the file yet.
     pending: Vec<u8>,
+    /// Goes when the file is closed: until then the disk has it.
+    taken: Taken,
+}
+
+/// What a file has taken of the room for temporary data.
+struct Taken {
+    engine: Arc<Engine>,
+    bytes: u64,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.engine.give_spill(self.bytes);
+    }
 }
 
 fn os_error(e: &IoError, path: &Path) -> SqlError {
@@ -66,6 +80,10 @@ fn create(engine: &Arc<Engine>, dir: &Path) -> SqlResult<Box<dyn SpillFile>> {
         file,
         written: 0,
         pending: Vec::new(),
+        taken: Taken {
+            engine: engine.clone(),
+            bytes: 0,
+        },
     }))
 }
 
@@ -88,13 +106,11 @@ impl SpillFile for TempFile {
             let _wait = wait(WaitType::IO_COMPLETION);
             let bytes = self.pending.len() as u64;
             self.engine.take_spill(bytes, self.number)?;
+            self.taken.bytes += bytes;
             let written = self.file.write_at(&self.pending, self.written);
-            written.map_err(|e| {
-                self.engine.give_spill(bytes);
-                match e {
-                    IoError::NoSpace => no_room_to_spill(self.number),
-                    e => os_error(&e, &self.path),
-                }
+            written.map_err(|e| match e {
+                IoError::NoSpace => no_room_to_spill(self.number),
+                e => os_error(&e, &self.path),
             })?;
             duramen_observe::count_spilled(self.pending.len() as u64);
             self.written += self.pending.len() as u64;
@@ -126,7 +142,6 @@ impl Drop for TempFile {
     fn drop(&mut self) {
         // One that stays goes at the next start.
         let _ = self.engine.env.disk.remove(&self.path);
-        self.engine.give_spill(self.written);
     }
 }
 
@@ -167,7 +182,7 @@ mod tests {
             let mut found = vec![0; whole.len()];
             file.read(0, &mut found).unwrap();
             assert_eq!(found, whole);
-            engine.set_max_tempdb(6 * WRITE_BYTES as u64);
+            engine.set_max_tempdb(6 * WRITE_BYTES as u64, 0);
             let full = file.append(&vec![1; WRITE_BYTES]).unwrap_err();
             assert_eq!((full.number, full.severity), (1105, 17));
             let left = create(&engine, dir).unwrap();

@@ -5,6 +5,7 @@ mod columns;
 mod concurrent;
 mod counts;
 mod crash;
+mod cut;
 mod files;
 pub(crate) mod fixture;
 mod heap_reads;

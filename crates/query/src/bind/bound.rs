@@ -1,6 +1,6 @@
 //! What is bound before its plan is made: names and types are known, nothing is chosen yet.
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_types::{SqlType, Value};
 
 use super::Binder;
@@ -46,6 +46,8 @@ impl Hints {
     }
 
     fn possible(&self, plan: Plan) -> SqlResult<Plan> {
+        // What was made for a statement that is given up is not to be used.
+        given_up::check()?;
         match self.impossible.get() {
             false => Ok(plan),
             true => Err(SqlError::new(&messages::NO_PLAN_FOR_HINTS, &[])),

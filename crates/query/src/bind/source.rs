@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_os::stack;
 use duramen_tsql::ast;
 
@@ -262,6 +262,7 @@ impl Binder<'_> {
         scope: &mut Scope<'_>,
         outer: Option<&Scope<'_>>,
     ) -> SqlResult<Plan> {
+        given_up::check()?;
         if let Some(hint) = &j.hint {
             self.join_hint(hint, j.line)?;
         }

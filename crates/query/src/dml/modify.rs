@@ -114,7 +114,7 @@ impl Dml {
             }
             for (slot, e) in variables {
                 let v = long::assigned(e, &full, cx)?;
-                cx.vars[*slot] = v;
+                cx.set_variable(*slot, v);
             }
             row::store(&self.table, &mut new, "UPDATE", cx)?;
             self.guard.check(&*self.table, &new, "UPDATE", cx)?;

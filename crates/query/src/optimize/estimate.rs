@@ -24,6 +24,14 @@ pub struct Estimate {
     pub bytes: f64,
 }
 
+/// The same without the bytes: the rows of a chain of joins have all its columns at each of its steps, so they are looked
+/// at only where they count.
+struct Run {
+    rows: f64,
+    own: Cost,
+    cost: f64,
+}
+
 /// Shares of rows where nothing is known about a column. Those for ranges and LIKE are SQL Server's published guesses.
 pub const GUESS_EQUAL: f64 = 0.1;
 pub const GUESS_RANGE: f64 = 0.3;
@@ -376,13 +384,22 @@ fn constant(e: &Expr) -> Option<f64> {
 
 /// What one run of the plan is expected to give and to cost.
 pub fn estimate(plan: &Plan) -> Estimate {
-    let bytes = row_bytes(&plan.columns);
-    let made = |rows: f64, own: Cost, below: f64| Estimate {
+    let Run { rows, own, cost } = one_run(plan);
+    Estimate {
+        rows,
+        own,
+        cost,
+        bytes: row_bytes(&plan.columns),
+    }
+}
+
+fn one_run(plan: &Plan) -> Run {
+    let made = |rows: f64, own: Cost, below: f64| Run {
         rows,
         own,
         cost: own.total() + below,
-        bytes,
     };
+    let bytes = |plan: &Plan| row_bytes(&plan.columns);
     match &plan.node {
         Node::OneRow => made(1.0, cost::per_row(1.0, 0.000_001_157), 0.0),
         Node::Values(rows) => {
@@ -412,7 +429,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
         }
         Node::Virtual { .. } => made(1000.0, cost::scan(1.0, 1000.0), 0.0),
         Node::Filter { input, predicate } => {
-            let below = estimate(input);
+            let below = one_run(input);
             let all;
             let parts = match &predicate.kind {
                 Kind::And(parts) => parts,
@@ -428,13 +445,13 @@ pub fn estimate(plan: &Plan) -> Estimate {
             made(rows, cost::per_row(below.rows, 0.000_000_48), below.cost)
         }
         Node::Project { input, exprs } => {
-            let below = estimate(input);
+            let below = one_run(input);
             let computed = exprs.iter().any(|e| !matches!(e.kind, Kind::Column { .. }));
             let each = if computed { 0.000_000_1 } else { 0.0 };
             made(below.rows, cost::per_row(below.rows, each), below.cost)
         }
         Node::Assign { input, .. } => {
-            let below = estimate(input);
+            let below = one_run(input);
             made(
                 below.rows,
                 cost::per_row(below.rows, 0.000_000_1),
@@ -450,7 +467,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
             apply,
             merge,
         } => {
-            let (l, r) = (estimate(left), estimate(right));
+            let (l, r) = (one_run(left), one_run(right));
             let cross = l.rows * r.rows;
             let mut rows = if *apply {
                 cross
@@ -475,7 +492,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
             let own = match (*merge, hash.is_empty()) {
                 (true, _) => cost::merge(l.rows, r.rows),
                 (false, true) => cost::per_row(cross, 0.000_004_18),
-                (false, false) => cost::hash(r.rows, l.rows, r.bytes),
+                (false, false) => cost::hash(r.rows, l.rows, bytes(right)),
             };
             made(rows, own, l.cost + r.cost)
         }
@@ -486,7 +503,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
             ordered,
             ..
         } => {
-            let below = estimate(input);
+            let below = one_run(input);
             if groups.is_empty() {
                 let each = 0.000_000_6 * aggregates.len().max(1) as f64;
                 return made(1.0, cost::per_row(below.rows, each), below.cost);
@@ -494,19 +511,19 @@ pub fn estimate(plan: &Plan) -> Estimate {
             let rows = group_count(input, groups, below.rows);
             let own = match ordered {
                 true => cost::stream(below.rows),
-                false => cost::hash(rows, below.rows, bytes),
+                false => cost::hash(rows, below.rows, bytes(plan)),
             };
             made(rows, own, below.cost)
         }
         Node::Window { input, .. } => {
-            let below = estimate(input);
-            made(below.rows, cost::sort(below.rows, below.bytes), below.cost)
+            let below = one_run(input);
+            made(below.rows, cost::sort(below.rows, bytes(input)), below.cost)
         }
         Node::Recursive {
             anchor, members, ..
         } => {
-            let first = estimate(anchor);
-            let below: f64 = members.iter().map(|m| estimate(m).cost).sum();
+            let first = one_run(anchor);
+            let below: f64 = members.iter().map(|m| one_run(m).cost).sum();
             made(
                 first.rows * 10.0,
                 cost::per_row(first.rows, 0.000_001),
@@ -515,8 +532,8 @@ pub fn estimate(plan: &Plan) -> Estimate {
         }
         Node::WorkTable { .. } => made(10.0, cost::scan(1.0, 10.0), 0.0),
         Node::Sort { input, .. } => {
-            let below = estimate(input);
-            made(below.rows, cost::sort(below.rows, below.bytes), below.cost)
+            let below = one_run(input);
+            made(below.rows, cost::sort(below.rows, bytes(input)), below.cost)
         }
         Node::Top {
             input,
@@ -524,7 +541,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
             percent,
             ..
         } => {
-            let below = estimate(input);
+            let below = one_run(input);
             let rows = match constant(count) {
                 Some(n) if *percent => below.rows * n / 100.0,
                 Some(n) => below.rows.min(n),
@@ -533,39 +550,39 @@ pub fn estimate(plan: &Plan) -> Estimate {
             made(rows, cost::per_row(rows, 0.000_000_1), below.cost)
         }
         Node::Skip { input, count } => {
-            let below = estimate(input);
+            let below = one_run(input);
             let rows = (below.rows - constant(count).unwrap_or(0.0)).max(1.0);
             made(rows, cost::per_row(below.rows, 0.000_000_1), below.cost)
         }
-        Node::Parallel { zone, .. } => estimate(zone),
+        Node::Parallel { zone, .. } => one_run(zone),
         Node::Distinct { input } => {
-            let below = estimate(input);
+            let below = one_run(input);
             let all: Vec<Expr> = (0..input.columns.len())
                 .map(|i| Expr::column(i, input.columns[i].ty, true))
                 .collect();
             let rows = group_count(input, &all, below.rows);
-            made(rows, cost::hash(rows, below.rows, below.bytes), below.cost)
+            made(rows, cost::hash(rows, below.rows, bytes(input)), below.cost)
         }
         Node::Concat(inputs) => {
-            let all: Vec<Estimate> = inputs.iter().map(estimate).collect();
+            let all: Vec<Run> = inputs.iter().map(one_run).collect();
             let rows = all.iter().map(|e| e.rows).sum();
             let below = all.iter().map(|e| e.cost).sum();
             made(rows, cost::per_row(rows, 0.000_000_1), below)
         }
         Node::SetOperation { left, right, .. } => {
-            let (l, r) = (estimate(left), estimate(right));
-            let own = cost::hash(r.rows, l.rows, r.bytes);
+            let (l, r) = (one_run(left), one_run(right));
+            let own = cost::hash(r.rows, l.rows, bytes(right));
             made(l.rows * GUESS_OTHER, own, l.cost + r.cost)
         }
     }
 }
 
 /// What the inner side of a loop costs when it runs again: its upper pages are in memory then.
-fn again(plan: &Plan, once: &Estimate) -> f64 {
+fn again(plan: &Plan, once: &Run) -> f64 {
     let saved = match &plan.node {
         Node::Scan { seek: Some(_), .. } => cost::RANDOM_PAGE - cost::LOOKUP_PAGE,
         Node::Filter { input, .. } | Node::Project { input, .. } => {
-            return again(input, &estimate(input)) + once.own.total();
+            return again(input, &one_run(input)) + once.own.total();
         }
         _ => 0.0,
     };

@@ -37,7 +37,7 @@ impl Databases {
         });
         let first: u64 = data.iter().chain(&*log).map(|f| f.size).sum();
         let ceiling = ceiling.max(LEAST).max(first);
-        self.engine.set_max_tempdb(ceiling);
+        self.engine.set_max_tempdb(ceiling, ceiling / 4);
         let whole = |bytes: u64| bytes / EXTENT * EXTENT;
         let limits = *self.tempdb_limits.get_or_init(|| Limits {
             data: whole((ceiling - ceiling / 4) / data.len().max(1) as u64),

@@ -155,7 +155,7 @@ impl Run<'_> {
     }
 
     fn value_of(&self, name: &str) -> SqlResult<Value> {
-        let slot = crate::program::find_variable(&self.program.variables, name);
+        let slot = self.program.variables.find(name);
         let slot = slot.ok_or_else(|| SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name]))?;
         Ok(self.vars[slot].clone())
     }

@@ -310,9 +310,10 @@ impl Run<'_> {
         cx.parallel = !self.session.instance.settings.is_serial();
         cx.profile.clone_from(&self.profile);
         let result = f(&mut cx, self.sink);
+        let grown = cx.vars_grown;
         drop(cx);
         self.vars = vars;
-        self.count_values();
+        self.values_grown(grown);
         result
     }
 

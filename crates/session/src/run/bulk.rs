@@ -20,6 +20,7 @@ use duramen_txn::TxnKind;
 use duramen_types::{SqlType, Target, TypeId, Value};
 
 use super::{Run, command, not_supported};
+use crate::named::Named;
 use crate::program::{BodyOf, Op, Program, compile, same};
 use crate::session::{CancelToken, Session};
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
@@ -115,7 +116,7 @@ impl Session {
 impl Announced {
     fn program(&self) -> SqlResult<Program> {
         let batch = duramen_tsql::parse_batch(&self.text, &ParseOptions::default())?;
-        let mut program = compile(&self.text, batch.statements, Vec::new(), BodyOf::Batch)?;
+        let mut program = compile(&self.text, batch.statements, Named::new(), BodyOf::Batch)?;
         program.tables = vec![MemoryTableDef {
             name: CHUNK.to_owned(),
             columns: self.columns.clone(),

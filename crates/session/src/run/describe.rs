@@ -146,7 +146,8 @@ impl Run<'_> {
                 let name = &program.variables[*slot].name;
                 let bound = self.expr(at, |b| b.assigned(name, ty, *op, value))?;
                 if !bound.reads_tables() {
-                    self.vars[*slot] = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
+                    let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
+                    self.set_variable(*slot, value);
                 }
             }
             _ => {}

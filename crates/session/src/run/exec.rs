@@ -16,7 +16,7 @@ use super::callable::callable;
 use super::nested::Inner;
 use super::server::check_places;
 use super::{Ended, Next, Run, command, not_supported};
-use crate::program::{BodyOf, find_variable, same};
+use crate::program::{BodyOf, same};
 use crate::programs::{Callable, Parameter};
 use crate::security::Right;
 use crate::statement_stats::Standing;
@@ -102,13 +102,14 @@ impl Run<'_> {
 
     fn slot(&self, name: &str) -> SqlResult<usize> {
         let missing = || SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name]).with_state(2);
-        find_variable(&self.program.variables, name).ok_or_else(missing)
+        self.program.variables.find(name).ok_or_else(missing)
     }
 
     fn store_variable(&mut self, slot: usize, from: &SqlType, value: Value) -> SqlResult<()> {
         let to = self.program.variables[slot].ty;
         let ctx = self.session.options.convert_ctx();
-        self.vars[slot] = duramen_types::assign(value, from, &to, Target::Variable, &ctx)?;
+        let value = duramen_types::assign(value, from, &to, Target::Variable, &ctx)?;
+        self.set_variable(slot, value);
         Ok(())
     }
 

@@ -148,6 +148,7 @@ impl Run<'_> {
             sink: &mut taking,
             cancel: self.cancel,
             vars: std::mem::take(&mut self.vars),
+            held: self.held,
             bound: Plans::none(self.program.steps.len()),
             early: Early::default(),
             unbound: false,
@@ -170,9 +171,10 @@ impl Run<'_> {
             heading: None,
         };
         let next = run.exec(at, exec);
-        let (vars, from_inside) = (std::mem::take(&mut run.vars), run.from_inside);
+        let (vars, held) = (std::mem::take(&mut run.vars), run.held);
+        let from_inside = run.from_inside;
         let Taking { sets, failed, .. } = taking;
-        self.vars = vars;
+        (self.vars, self.held) = (vars, held);
         self.from_inside = from_inside;
         if let Some(e) = failed {
             return Err(e);

@@ -92,6 +92,7 @@ impl Run<'_> {
             program,
             sink: &mut *self.sink,
             cancel: self.cancel,
+            held: vars.iter().map(Value::heap_bytes).sum(),
             vars,
             bound,
             early: Early::default(),

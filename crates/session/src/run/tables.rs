@@ -13,6 +13,7 @@ use duramen_types::SqlType;
 
 use super::bulk::{Quiet, quoted};
 use super::{Run, command};
+use crate::named::Named;
 use crate::program::{BodyOf, Op, compile};
 use crate::table_types::{RemoteTable, TableArgument, TableType, object_name};
 
@@ -187,7 +188,7 @@ impl Run<'_> {
             def.name
         );
         let batch = duramen_tsql::parse_batch(&text, &ParseOptions::default())?;
-        let mut program = compile(&text, batch.statements, Vec::new(), BodyOf::Batch)?;
+        let mut program = compile(&text, batch.statements, Named::new(), BodyOf::Batch)?;
         let staged = sent.iter().map(|(c, ty)| TableColumn {
             name: c.name.clone(),
             ty: *ty,

@@ -274,7 +274,11 @@ impl Database {
             return Ok(false);
         };
         let file = self.store.expect_file(*first)?;
-        let _guard = file.alloc.lock();
+        let mut from = file.alloc.lock();
+        if self.store.temporary {
+            // The first that is free is given first: the end of the file stays empty, and can be cut off.
+            *from = (*from).min(first.page / 8);
+        }
         self.dealloc(tx, |sys| {
             for extent in &extents {
                 self.clear_extent(sys, *extent)?;

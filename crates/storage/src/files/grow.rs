@@ -174,11 +174,20 @@ impl Database {
             return Ok(());
         }
         let bytes = u64::from(to - size) * PAGE_BYTES as u64;
-        self.may_take(file, bytes)
-            .and_then(|()| file.extend(to, self.engine.instant_file_init()))
+        let growing = self
+            .take_growth(file, bytes)
             .map_err(|e| expand_error(&e, file))?;
+        file.extend(to, self.engine.instant_file_init())
+            .map_err(|e| expand_error(&e, file))?;
+        let taken = self.take_up(sys, file, to);
+        drop(growing);
+        taken
+    }
+
+    /// Takes into use what the disk has of a file up to page `to`. The caller holds `growth`.
+    pub(crate) fn take_up(&self, sys: &Transaction, file: &DataFile, to: u32) -> SqlResult<()> {
         let _guard = file.alloc.lock();
-        file.size.store(to, Ordering::SeqCst);
+        let size = file.size.swap(to, Ordering::SeqCst);
         let logged = self.system(sys, "FileGrow", |sys| {
             for page in maps_between(size, to) {
                 self.format_map_page(sys, PageId::new(file.id, page))?;

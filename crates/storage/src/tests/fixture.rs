@@ -55,10 +55,10 @@ pub fn create_as(engine: &Arc<Engine>, id: u16, name: &str) -> SqlResult<Arc<Dat
 }
 
 /// With a log of 2 MB that does not grow.
-pub fn create_fixed_log(engine: &Arc<Engine>) -> SqlResult<Arc<Database>> {
+pub fn create_fixed_log(engine: &Arc<Engine>, id: u16) -> SqlResult<Arc<Database>> {
     let mut log = log_files("t");
     log[0].growth = Growth::None;
-    create_with(engine, 5, "t", log)
+    create_with(engine, id, "t", log)
 }
 
 fn create_with(

@@ -61,7 +61,7 @@ fn open_while_the_log_wraps() -> Found {
     let disk = Simulation::new(2).run(|sim| {
         let env = Env::with_disk(sim.disk());
         let engine = engine(&env, 4 << 20);
-        let db = create_fixed_log(&engine).unwrap();
+        let db = create_fixed_log(&engine, 5).unwrap();
         let table = db.rowset(&clustered());
         let open = begin(&engine, 53);
         table.insert(&open, &row(1, 10, None)).unwrap();

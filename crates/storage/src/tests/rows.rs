@@ -349,7 +349,7 @@ fn a_full_log_is_error_9002_and_rolls_back() {
     Simulation::new(10).run(|sim| {
         let env = duramen_os::Env::with_disk(sim.disk());
         let engine = engine(&env, 8 << 20);
-        let db = create_fixed_log(&engine).unwrap();
+        let db = create_fixed_log(&engine, 5).unwrap();
         let table = db.rowset(&clustered());
         let tx = begin(&engine, 52);
         let mut failed = None;

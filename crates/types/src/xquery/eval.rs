@@ -1,6 +1,7 @@
 //! What a query gives for a document and the item at hand.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use duramen_base::{SqlError, SqlResult, given_up, messages};
 
@@ -64,7 +65,8 @@ impl Eval<'_> {
             Expr::Number(n) => vec![Item::Number(*n)],
             Expr::Sequence(items) => {
                 let mut out = Vec::new();
-                for i in items {
+                for (step, i) in items.iter().enumerate() {
+                    given_up::after_step(step)?;
                     out.extend(self.eval(i, focus)?);
                 }
                 out
@@ -80,8 +82,7 @@ impl Eval<'_> {
                 if *single && (a.is_empty() || b.is_empty()) {
                     return Ok(Vec::new());
                 }
-                let holds = a.iter().any(|x| b.iter().any(|y| compares(*op, x, y)));
-                vec![Item::Boolean(holds)]
+                vec![Item::Boolean(any_compares(*op, &a, &b)?)]
             }
             Expr::Math(op, a, b) => {
                 let (a, b) = (self.atoms(a, focus)?, self.atoms(b, focus)?);
@@ -115,7 +116,8 @@ impl Eval<'_> {
             Expr::Root => vec![Item::Node(ROOT)],
             Expr::Path(from, steps) => {
                 let mut items = self.eval(from, focus)?;
-                for step in steps {
+                for (taken, step) in steps.iter().enumerate() {
+                    given_up::after_step(taken)?;
                     let mut next = Vec::new();
                     for (i, item) in items.iter().enumerate() {
                         given_up::after_step(i)?;
@@ -130,7 +132,8 @@ impl Eval<'_> {
             }
             Expr::Filter(inner, predicates) => {
                 let mut items = self.eval(inner, focus)?;
-                for p in predicates {
+                for (step, p) in predicates.iter().enumerate() {
+                    given_up::after_step(step)?;
                     items = self.kept(items, p)?;
                 }
                 items
@@ -158,7 +161,8 @@ impl Eval<'_> {
             _ => false,
         };
         let mut items: Vec<Item> = found.into_iter().filter(hit).map(Item::Node).collect();
-        for p in &step.predicates {
+        for (taken, p) in step.predicates.iter().enumerate() {
+            given_up::after_step(taken)?;
             items = self.kept(items, p)?;
         }
         Ok(items)
@@ -320,8 +324,10 @@ impl Eval<'_> {
             "round" => rounded(|n| (n + 0.5).floor()),
             "distinct-values" => {
                 let mut out: Vec<Item> = Vec::new();
-                for a in atoms(0)? {
-                    if !out.iter().any(|o| shown(o) == shown(&a)) {
+                let mut known = BTreeSet::new();
+                for (step, a) in atoms(0)?.into_iter().enumerate() {
+                    given_up::after_step(step)?;
+                    if known.insert(shown(&a)) {
                         out.push(a);
                     }
                 }
@@ -416,6 +422,21 @@ pub fn shown(item: &Item) -> String {
         Item::Binary(bytes, false) => binary::base64(bytes),
         Item::Node(_) => String::new(),
     }
+}
+
+/// Whether any item of one side compares with any of the other.
+fn any_compares(op: Op, a: &[Item], b: &[Item]) -> SqlResult<bool> {
+    let mut step = 0;
+    for x in a {
+        for y in b {
+            given_up::after_step(step)?;
+            step += 1;
+            if compares(op, x, y) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// An untyped value takes the type of the other side; two of them are texts.

@@ -1,6 +1,8 @@
 //! XQuery's text made a tree ([`super::tree`]), with the names of its prolog put in.
 
-use duramen_base::{SqlError, SqlResult, messages};
+use std::collections::BTreeMap;
+
+use duramen_base::{SqlError, SqlResult, given_up, messages};
 
 use super::tree::{Axis, Expr, Math, Op, Outside, Query, Step, Test};
 
@@ -14,7 +16,8 @@ pub struct Parser<'a> {
     rest: &'a str,
     depth: usize,
     chained: usize,
-    prefixes: Vec<(String, String)>,
+    /// What each prefix means; what is declared last counts.
+    prefixes: BTreeMap<String, String>,
     default: String,
     outside: Vec<Outside>,
 }
@@ -71,6 +74,24 @@ const CONSTRUCTORS: &[&str] = &[
     "time",
 ];
 
+/// Prefixes that need no declaration.
+const KNOWN_PREFIXES: &[(&str, &str)] = &[
+    ("fn", "http://www.w3.org/2004/07/xpath-functions"),
+    ("sql", "urn:schemas-microsoft-com:xml-sql"),
+    ("xml", "http://www.w3.org/XML/1998/namespace"),
+    ("xs", "http://www.w3.org/2001/XMLSchema"),
+];
+
+/// Axes that a step may name.
+const AXES: &[(&str, Axis)] = &[
+    ("attribute", Axis::Attribute),
+    ("child", Axis::Child),
+    ("descendant", Axis::Descendant),
+    ("descendant-or-self", Axis::DescendantOrSelf),
+    ("parent", Axis::Parent),
+    ("self", Axis::Own),
+];
+
 /// Reads a query; `method` is named in errors. 2209 and its kin.
 pub fn parse(method: &str, text: &str) -> SqlResult<Query> {
     let mut parser = Parser {
@@ -78,24 +99,10 @@ pub fn parse(method: &str, text: &str) -> SqlResult<Query> {
         rest: text,
         depth: 0,
         chained: 0,
-        prefixes: vec![
-            (
-                "xs".to_owned(),
-                "http://www.w3.org/2001/XMLSchema".to_owned(),
-            ),
-            (
-                "fn".to_owned(),
-                "http://www.w3.org/2004/07/xpath-functions".to_owned(),
-            ),
-            (
-                "sql".to_owned(),
-                "urn:schemas-microsoft-com:xml-sql".to_owned(),
-            ),
-            (
-                "xml".to_owned(),
-                "http://www.w3.org/XML/1998/namespace".to_owned(),
-            ),
-        ],
+        prefixes: KNOWN_PREFIXES
+            .iter()
+            .map(|(prefix, uri)| ((*prefix).to_owned(), (*uri).to_owned()))
+            .collect(),
         default: String::new(),
         outside: Vec::new(),
     };
@@ -223,7 +230,10 @@ impl Parser<'_> {
 
     /// `declare namespace p = "uri"; declare default element namespace "uri";`
     fn prolog(&mut self) -> SqlResult<()> {
+        let mut declared = 0;
         while self.word("declare")? {
+            given_up::after_step(declared)?;
+            declared += 1;
             if self.word("default")? {
                 if !self.word("element")? || !self.word("namespace")? {
                     return Err(self.syntax());
@@ -237,7 +247,7 @@ impl Parser<'_> {
                 let prefix = self.name()?;
                 self.need("=")?;
                 let uri = self.literal()?;
-                self.prefixes.push((prefix, uri));
+                self.prefixes.insert(prefix, uri);
             }
             self.need(";")?;
         }
@@ -266,6 +276,7 @@ impl Parser<'_> {
     fn sequence(&mut self) -> SqlResult<Expr> {
         let mut items = vec![self.nested(Self::single)?];
         while self.eat(",")? {
+            given_up::after_step(items.len())?;
             items.push(self.nested(Self::single)?);
         }
         match items.len() {
@@ -428,6 +439,7 @@ impl Parser<'_> {
             Expr::Context
         };
         loop {
+            given_up::after_step(steps.len())?;
             if self.eat("//")? {
                 steps.push(anything());
             } else if !self.eat("/")? {
@@ -451,6 +463,7 @@ impl Parser<'_> {
     fn predicates(&mut self) -> SqlResult<Vec<Expr>> {
         let mut out = Vec::new();
         while self.eat("[")? {
+            given_up::after_step(out.len())?;
             out.push(self.nested(Self::sequence)?);
             self.need("]")?;
         }
@@ -541,6 +554,7 @@ impl Parser<'_> {
         if !self.eat(")")? {
             args.push(self.nested(Self::single)?);
             while self.eat(",")? {
+                given_up::after_step(args.len())?;
                 args.push(self.nested(Self::single)?);
             }
             self.need(")")?;
@@ -583,29 +597,29 @@ impl Parser<'_> {
             self.need(".")?;
             return self.step_with(Axis::Own, Test::Any);
         }
-        let mut axis = Axis::Child;
-        if self.eat("@")? {
-            axis = Axis::Attribute;
-        } else if let Some(at) = self.rest.find("::") {
-            let named = match self.rest[..at].trim() {
-                "child" => Some(Axis::Child),
-                "descendant" => Some(Axis::Descendant),
-                "descendant-or-self" => Some(Axis::DescendantOrSelf),
-                "attribute" => Some(Axis::Attribute),
-                "parent" => Some(Axis::Parent),
-                "self" => Some(Axis::Own),
-                name if !name.is_empty() && name.chars().all(is_name_char) => {
-                    return Err(self.unsupported(&format!("the axis {name}")));
-                }
-                _ => None,
-            };
-            if let Some(named) = named {
-                axis = named;
-                self.rest = &self.rest[at + 2..];
-            }
-        }
+        let axis = match self.eat("@")? {
+            true => Axis::Attribute,
+            false => self.axis()?,
+        };
         let test = self.test(axis)?;
         self.step_with(axis, test)
+    }
+
+    /// `name::` at the beginning of a step.
+    fn axis(&mut self) -> SqlResult<Axis> {
+        let end = self.rest.find(|c: char| !is_name_char(c));
+        let (name, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        let Some(rest) = rest.trim_start().strip_prefix("::") else {
+            return Ok(Axis::Child);
+        };
+        match AXES.iter().find(|(known, _)| *known == name) {
+            Some((_, axis)) => {
+                self.rest = rest;
+                Ok(*axis)
+            }
+            None if name.is_empty() => Ok(Axis::Child),
+            None => Err(self.unsupported(&format!("the axis {name}"))),
+        }
     }
 
     fn step_with(&mut self, axis: Axis, test: Test) -> SqlResult<Step> {
@@ -628,8 +642,7 @@ impl Parser<'_> {
         }
         let name = self.name()?;
         if self.rest.starts_with(':') && !self.rest.starts_with("::") {
-            let found = self.prefixes.iter().rev().find(|(p, _)| *p == name);
-            let Some((_, uri)) = found.cloned() else {
+            let Some(uri) = self.prefixes.get(&name).cloned() else {
                 let start = format!("XQuery [{}()]: ", self.method);
                 return Err(SqlError::new(
                     &messages::XQUERY_NO_NAMESPACE,
