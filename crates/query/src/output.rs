@@ -8,7 +8,7 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 
-use crate::bind::{Binder, Scope, ScopeSource};
+use crate::bind::{Binder, Exposed, Scope, ScopeSource};
 use crate::cx::Cx;
 use crate::dml::{self, ColumnValue, assignable};
 use crate::exec::eval_all;
@@ -34,7 +34,7 @@ pub(crate) enum Has {
 }
 
 fn pseudo_table(alias: &str, table: &Arc<dyn Table>, offset: usize) -> ScopeSource {
-    ScopeSource::new(alias, table.out_columns(), offset)
+    ScopeSource::new(Exposed::alias(alias), table.out_columns(), offset)
 }
 
 /// Binds an OUTPUT clause over a change of `table`; `sources` are those of the statement's FROM.

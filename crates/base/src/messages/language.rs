@@ -209,6 +209,7 @@ messages! {
     NUMBER_OUT_OF_RANGE = 1007, 15, "The %S_MSG '%.*ls' is out of the range for numeric representation (maximum precision 38).";
     ORDER_BY_VARIABLE = 1008, 15, "The SELECT item identified by the ORDER BY number %d contains a variable as part of the expression identifying a column position. Variables are only allowed when ordering by an expression referencing a column name.";
     CORRELATION_NAME_DUPLICATE = 1011, 16, "The correlation name '%.*ls' is specified multiple times in a FROM clause.";
+    CORRELATION_NAME_OF_TABLE = 1012, 16, "The correlation name '%.*ls' has the same exposed name as table '%.*ls'.";
     SAME_EXPOSED_NAMES = 1013, 16, "The objects \"%.*ls\" and \"%.*ls\" in the FROM clause have the same exposed names. Use correlation names to distinguish them.";
     TOP_INVALID_VALUE = 1014, 15, "A TOP or FETCH clause contains an invalid value.";
     TABLE_HINT_NEEDS_WITH = 1018, 15, "Incorrect syntax near '%.*ls'. If this is intended as a part of a table hint, A WITH keyword and parenthesis are now required. See SQL Server Books Online for proper syntax.";

@@ -116,7 +116,7 @@ pub(super) fn over_groups(
             let source = scope.sources.iter().rev().find(|s| s.offset <= index);
             let (table, column) = source.map_or((String::new(), String::new()), |s| {
                 (
-                    s.alias.clone(),
+                    s.exposed.written(),
                     s.columns[index - s.offset].name.to_string(),
                 )
             });

@@ -394,9 +394,8 @@ impl Binder<'_> {
                 SelectItem::Star { qualifier, line } => {
                     let before = items.len();
                     for source in &scope.sources {
-                        if qualifier
-                            .as_ref()
-                            .is_some_and(|q| !same_name(q.name(), &source.alias))
+                        if let Some(q) = qualifier
+                            && !source.exposed.answers_to(&q.parts, self.host)
                         {
                             continue;
                         }
