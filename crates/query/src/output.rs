@@ -3,6 +3,7 @@
 //! An output expression reads one row made of the new row, the old row and the row of the plan that found it, in this
 //! order; what a statement does not have (`deleted` in INSERT) has no columns there.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -15,11 +16,14 @@ use crate::exec::eval_all;
 use crate::expr::Expr;
 use crate::host::{Event, Host, Table};
 use crate::kept::Spool;
+use crate::optimize::columns::each_read;
 use crate::plan::{OutColumn, Row};
 
 #[derive(Debug)]
 pub struct Output {
     exprs: Vec<Expr>,
+    /// Where the row that the plan found starts.
+    found: usize,
     columns: Vec<OutColumn>,
     /// OUTPUT ... INTO.
     into: Option<(Arc<dyn Table>, Vec<ColumnValue>)>,
@@ -93,6 +97,7 @@ pub(crate) fn bind(
     };
     Ok(Output {
         exprs,
+        found: at,
         columns,
         into,
     })
@@ -125,6 +130,13 @@ impl Output {
         match self.into {
             None => Some(&self.columns),
             Some(_) => None,
+        }
+    }
+
+    /// The columns of the row that the plan found.
+    pub(crate) fn read_of_found(&self, out: &mut BTreeSet<usize>) {
+        for e in &self.exprs {
+            each_read(e, &mut |c| out.extend(c.checked_sub(self.found)));
         }
     }
 
