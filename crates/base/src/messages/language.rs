@@ -52,6 +52,7 @@ messages! {
     FLOAT_LITERAL_OUT_OF_RANGE = 168, 15, "The floating point value '%.*ls' is out of the range of computer representation (%d bytes).";
     ORDER_BY_DUPLICATE = 169, 15, "A column has been specified more than once in the order by list. Columns in the order by list must be unique.";
     FUNCTION_ARGUMENT_COUNT = 174, 15, "The %.*ls function requires %d argument(s).";
+    IDENTITY_FUNCTION_WITHOUT_INTO = 177, 15, "The IDENTITY function can only be used when the SELECT statement has an INTO clause.";
     RETURN_VALUE_NOT_ALLOWED = 178, 15, "A RETURN statement with a return value cannot be used in this context.";
     OUTPUT_WITH_CONSTANT = 179, 15, "Cannot use the OUTPUT option when passing a constant to a stored procedure.";
     TOO_MANY_PARAMETERS = 180, 15, "There are too many parameters in this %ls statement. The maximum number is %d.";

@@ -54,6 +54,11 @@ impl Binder<'_> {
                 Some(self.expr(arg, scope, &mut nested)?)
             }
         };
+        let order = texts.iter().flat_map(|(_, order)| order);
+        let mut operands = input.iter().chain(order.map(|k| &k.expr));
+        if operands.any(Expr::has_subquery) {
+            return Err(SqlError::new(&messages::AGGREGATE_OF_AGGREGATE, &[]));
+        }
         let ty = aggregate_type(kind, name, input.as_ref())?;
         match agg {
             Aggregates::Forbidden(message) => Err(SqlError::new(message, &[])),
@@ -86,12 +91,33 @@ fn string_list_type(ty: &SqlType) -> SqlType {
     }
 }
 
+/// 8117 for what no aggregate takes, and for bits, which have no least and no greatest. STRING_AGG makes texts of
+/// whatever becomes one.
+fn check_operand(kind: AggregateKind, name: &str, e: &Expr) -> SqlResult<()> {
+    let refused = match (kind, e.ty.id) {
+        (AggregateKind::StringAgg, _) => false,
+        (AggregateKind::Min | AggregateKind::Max, TypeId::Bit) => true,
+        (_, id) => id.is_legacy_lob() || id == TypeId::Xml,
+    };
+    match refused {
+        true => Err(operand_invalid(e.ty.id.name(), name)),
+        false => Ok(()),
+    }
+}
+
+fn operand_invalid(ty: &str, aggregate: &str) -> SqlError {
+    SqlError::new(&messages::OPERAND_TYPE_INVALID, &[&ty, &aggregate])
+}
+
 /// The type of an aggregate over its argument.
 pub(super) fn aggregate_type(
     kind: AggregateKind,
     name: &str,
     input: Option<&Expr>,
 ) -> SqlResult<SqlType> {
+    if let Some(e) = input {
+        check_operand(kind, name, e)?;
+    }
     Ok(match (input, kind) {
         (_, AggregateKind::CountStar | AggregateKind::Count) if name != "count" => SqlType::BIGINT,
         (Some(e), AggregateKind::StringAgg) => string_list_type(&e.ty),
@@ -99,8 +125,7 @@ pub(super) fn aggregate_type(
         (Some(e), AggregateKind::Min | AggregateKind::Max) => e.ty,
         (Some(e), AggregateKind::Sum | AggregateKind::Avg) => sum_type(e, kind, name)?,
         (Some(e), _) if !e.ty.id.is_numeric() && !is_null(e) => {
-            let args: [&dyn std::fmt::Display; 2] = [&e.ty.id.name(), &name];
-            return Err(SqlError::new(&messages::OPERAND_TYPE_INVALID, &args));
+            return Err(operand_invalid(e.ty.id.name(), name));
         }
         _ => SqlType::FLOAT,
     })
@@ -121,10 +146,7 @@ fn sum_type(e: &Expr, kind: AggregateKind, name: &str) -> SqlResult<SqlType> {
             ..SqlType::numeric(38, e.ty.scale)
         },
         other => {
-            return Err(SqlError::new(
-                &messages::OPERAND_TYPE_INVALID,
-                &[&other.name(), &name],
-            ));
+            return Err(operand_invalid(other.name(), name));
         }
     })
 }

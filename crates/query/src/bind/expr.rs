@@ -238,6 +238,13 @@ impl Binder<'_> {
         if name == "next value for" {
             return Err(unsupported("NEXT VALUE FOR", line));
         }
+        // SELECT ... INTO takes those of its list out before it is bound; *assumed* of one within an expression there.
+        if call.type_arg.is_some() {
+            return Err(SqlError::new(
+                &messages::IDENTITY_FUNCTION_WITHOUT_INTO,
+                &[],
+            ));
+        }
         if call.over.is_some() {
             return self.window(call, line, scope, agg);
         }

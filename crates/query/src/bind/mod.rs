@@ -14,6 +14,7 @@ mod levels;
 mod literal;
 pub(crate) mod located;
 mod module;
+mod order_by;
 mod parse;
 mod recursive;
 mod refused;

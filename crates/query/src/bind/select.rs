@@ -9,17 +9,17 @@ use duramen_types::{SqlType, Value};
 
 use super::groups::{Groups, aggregate, over_groups};
 use super::window::{Windows, call_exprs, window_columns, windowed};
-use super::{Aggregates, Binder, Scope, same_name, unsupported};
+use super::{Aggregates, Binder, Scope, unsupported};
 use crate::expr::{Expr, Kind};
 use crate::plan::{Aggregate, Columns, Node, OutColumn, Plan, SortKey};
 
 /// Elements of a select list at most, as many as a result has columns.
 const ITEMS_MAX: usize = 4096;
 
-/// A select list, bound.
-struct Item {
-    expr: Expr,
-    name: Arc<str>,
+/// An element of a select list, bound.
+pub(super) struct Item {
+    pub expr: Expr,
+    pub name: Arc<str>,
     identity: bool,
     updatable: bool,
     /// `@x = expr`
@@ -502,58 +502,6 @@ impl Binder<'_> {
         let columns = items.iter().map(Item::column).collect();
         Ok((items.into_iter().map(|i| i.expr).collect(), columns))
     }
-
-    /// ORDER BY: positions, aliases of the select list, or expressions over the sources.
-    fn order_items(
-        &mut self,
-        order_by: &[ast::OrderItem],
-        items: &[Item],
-        scope: &Scope<'_>,
-        aggregates: &mut Vec<Aggregate>,
-    ) -> SqlResult<Vec<(Expr, bool)>> {
-        let mut out = Vec::new();
-        for o in order_by {
-            let bound = match &o.expr.kind {
-                ast::ExprKind::Literal(ast::Literal::Int(n)) => position(*n, items.len())
-                    .map(|i| items[i].expr.clone())
-                    .map_err(|e| e.at_line(o.expr.line as i32))?,
-                ast::ExprKind::Column(name) if name.parts.len() == 1 => {
-                    match items.iter().find(|i| same_name(&i.name, name.name())) {
-                        Some(i) => i.expr.clone(),
-                        None => self.expr(&o.expr, scope, &mut Aggregates::Collect(aggregates))?,
-                    }
-                }
-                _ => self.expr(&o.expr, scope, &mut Aggregates::Collect(aggregates))?,
-            };
-            super::types::check_order(&bound.ty)?;
-            super::collation::check_output(&bound, "ORDER BY", out.len() + 1)?;
-            out.push((bound, o.desc));
-        }
-        Ok(out)
-    }
-
-    /// ORDER BY over a set operation: output columns by position or name.
-    fn order_output(&mut self, plan: Plan, order_by: &[ast::OrderItem]) -> SqlResult<Plan> {
-        let mut keys = Vec::new();
-        for o in order_by {
-            let at = match &o.expr.kind {
-                ast::ExprKind::Literal(ast::Literal::Int(n)) => position(*n, plan.columns.len())?,
-                ast::ExprKind::Column(name) => plan
-                    .columns
-                    .iter()
-                    .position(|c| same_name(&c.name, name.name()))
-                    .ok_or_else(|| SqlError::new(&messages::ORDER_BY_NOT_IN_UNION_LIST, &[]))?,
-                _ => return Err(SqlError::new(&messages::ORDER_BY_NOT_IN_UNION_LIST, &[])),
-            };
-            let c = &plan.columns[at];
-            super::types::check_order(&c.ty)?;
-            keys.push(SortKey {
-                expr: Expr::column(at, c.ty, c.nullable),
-                descending: o.desc,
-            });
-        }
-        Ok(sorted(plan, keys))
-    }
 }
 
 /// The inputs of a UNION: a long chain of them is one list, not a tower. What UNION without ALL leaves out once, it need
@@ -619,13 +567,6 @@ fn bare_null(plan: &Plan, column: usize) -> bool {
     }
 }
 
-fn position(n: i32, count: usize) -> SqlResult<usize> {
-    usize::try_from(n - 1)
-        .ok()
-        .filter(|i| *i < count)
-        .ok_or_else(|| SqlError::new(&messages::ORDER_BY_POSITION_OUT_OF_RANGE, &[&n]))
-}
-
 /// The column that an expression is, and nothing else.
 fn plain_column<'s>(e: &Expr, scope: &'s Scope<'_>) -> Option<&'s OutColumn> {
     let Kind::Column { depth: 0, index } = e.kind else {
@@ -651,7 +592,7 @@ pub(crate) fn wrap(plan: Plan, node: impl FnOnce(Box<Plan>) -> Node) -> Plan {
     }
 }
 
-fn sorted(plan: Plan, keys: Vec<SortKey>) -> Plan {
+pub(super) fn sorted(plan: Plan, keys: Vec<SortKey>) -> Plan {
     if keys.is_empty() {
         plan
     } else {

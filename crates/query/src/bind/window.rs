@@ -127,6 +127,9 @@ impl Binder<'_> {
             let args: [&dyn std::fmt::Display; 2] = [&name, wanted.end()];
             return Err(SqlError::new(&messages::FUNCTION_ARGUMENT_COUNT, &args));
         }
+        if matches!(kind, WindowKind::Aggregate(_)) && args.iter().any(Expr::has_subquery) {
+            return Err(SqlError::new(&messages::AGGREGATE_OF_AGGREGATE, &[]));
+        }
         let ty = match kind {
             WindowKind::RowNumber
             | WindowKind::Rank

@@ -32,6 +32,8 @@ pub enum Param {
     Any,
     /// A string; other values as their text.
     Text,
+    /// The same, of text and ntext too, which other functions refuse (8116).
+    LongText,
     /// A string, or bytes as bytes.
     TextOrBytes,
     /// A string, and nothing that could become one (8116).
@@ -292,7 +294,10 @@ fn is_invalid(param: Param, arg: &Expr) -> bool {
         TypeId::Date | TypeId::Time | TypeId::DateTime2 | TypeId::DateTimeOffset
     );
     match param {
-        Param::Text | Param::TextOrBytes => new_date && !bare_null,
+        Param::Text | Param::TextOrBytes if id.is_legacy_lob() => true,
+        Param::LongText if id == TypeId::Image => true,
+        Param::Text | Param::LongText | Param::TextOrBytes if id == TypeId::Xml => true,
+        Param::Text | Param::LongText | Param::TextOrBytes => new_date && !bare_null,
         Param::OnlyText => bare_null || !id.is_string(),
         Param::OnlyTextOrBytes => bare_null || !(id.is_string() || id.is_binary()),
         Param::Position => bare_null || id.is_string() || new_date,
@@ -306,7 +311,7 @@ fn promised(param: Param, arg: &Expr) -> bool {
     match param {
         Param::Int | Param::Position => id == TypeId::BigInt,
         Param::Float => id == TypeId::Float,
-        Param::Text | Param::OnlyText => id.is_string(),
+        Param::Text | Param::LongText | Param::OnlyText => id.is_string(),
         Param::TextOrBytes | Param::OnlyTextOrBytes => id.is_string() || id.is_binary(),
         Param::Date | Param::OldDate => id.is_temporal(),
         Param::Any | Param::Number | Param::Formatted | Param::Part => true,
@@ -323,7 +328,11 @@ fn brought(
     // The functions read varchar by its code page: text in UTF-8 comes to them as nvarchar. Its digest is of its bytes.
     let reads = matches!(
         param,
-        Param::Text | Param::TextOrBytes | Param::OnlyText | Param::OnlyTextOrBytes
+        Param::Text
+            | Param::LongText
+            | Param::TextOrBytes
+            | Param::OnlyText
+            | Param::OnlyTextOrBytes
     ) && function.name != "hashbytes";
     if reads && id.is_char() && arg.ty.collation.is_utf8() {
         let to = wide(&arg.ty);
@@ -331,9 +340,9 @@ fn brought(
     }
     let to = match param {
         Param::Any | Param::OnlyText | Param::OnlyTextOrBytes => return Ok(arg),
-        Param::Text if id.is_string() => return Ok(arg),
+        Param::Text | Param::LongText if id.is_string() => return Ok(arg),
         Param::TextOrBytes if id.is_string() || id.is_binary() => return Ok(arg),
-        Param::Text | Param::TextOrBytes => SqlType::varchar(8000),
+        Param::Text | Param::LongText | Param::TextOrBytes => SqlType::varchar(8000),
         Param::Int | Param::Position => SqlType::BIGINT,
         Param::Float => SqlType::FLOAT,
         Param::Number => math::number_type(&arg.ty),
