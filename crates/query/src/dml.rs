@@ -547,7 +547,7 @@ fn bind_update(binder: &mut Binder<'_>, stmt: &ast::UpdateStmt) -> SqlResult<Bou
                 value,
                 line,
             } => {
-                target::qualified(host, &exposed, &stmt.target, column)
+                target::qualified(binder, &exposed, &stmt.target, column)
                     .map_err(|e| e.at_line(*line as i32))?;
                 let at = target::assigned(&table, columns.as_deref(), &stmt.target, column.name())
                     .map_err(|e| e.at_line(*line as i32))?;

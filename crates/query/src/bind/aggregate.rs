@@ -5,6 +5,7 @@ use duramen_tsql::ast;
 use duramen_types::{SqlType, TypeId};
 
 use super::expr::is_null;
+use super::window::refuse_constant_order;
 use super::{Aggregates, Binder, Scope};
 use crate::expr::{Expr, Kind};
 use crate::plan::{Aggregate, AggregateKind};
@@ -29,8 +30,10 @@ impl Binder<'_> {
                 };
                 let mut order = Vec::new();
                 for o in &call.within_group {
+                    let expr = self.expr(&o.expr, scope, &mut nested)?;
+                    refuse_constant_order(&o.expr, &expr)?;
                     order.push(crate::plan::SortKey {
-                        expr: self.expr(&o.expr, scope, &mut nested)?,
+                        expr,
                         descending: o.desc,
                     });
                 }
@@ -91,11 +94,12 @@ fn string_list_type(ty: &SqlType) -> SqlType {
     }
 }
 
-/// 8117 for what no aggregate takes, and for bits, which have no least and no greatest. STRING_AGG makes texts of
-/// whatever becomes one.
+/// 8117 for what no aggregate takes, the word NULL among it, and for bits, which have no least and no greatest. STRING_AGG
+/// makes texts of whatever becomes one.
 fn check_operand(kind: AggregateKind, name: &str, e: &Expr) -> SqlResult<()> {
     let refused = match (kind, e.ty.id) {
         (AggregateKind::StringAgg, _) => false,
+        _ if is_null(e) => return Err(operand_invalid("NULL", name)),
         (AggregateKind::Min | AggregateKind::Max, TypeId::Bit) => true,
         (_, id) => id.is_legacy_lob() || id == TypeId::Xml,
     };
@@ -124,7 +128,7 @@ pub(super) fn aggregate_type(
         (None, _) | (_, AggregateKind::Count) => SqlType::INT,
         (Some(e), AggregateKind::Min | AggregateKind::Max) => e.ty,
         (Some(e), AggregateKind::Sum | AggregateKind::Avg) => sum_type(e, kind, name)?,
-        (Some(e), _) if !e.ty.id.is_numeric() && !is_null(e) => {
+        (Some(e), _) if !e.ty.id.is_numeric() => {
             return Err(operand_invalid(e.ty.id.name(), name));
         }
         _ => SqlType::FLOAT,

@@ -32,9 +32,14 @@ pub(crate) struct Target {
 }
 
 impl Binder<'_> {
+    /// Whether a name is that of a common table expression.
+    pub(crate) fn is_common(&self, name: &ast::ObjectName) -> bool {
+        name.parts.len() == 1 && self.ctes.iter().any(|c| same_name(&c.name, name.name()))
+    }
+
     /// Whether a name is that of a common table expression or view.
     pub(crate) fn is_query(&self, name: &ast::ObjectName) -> SqlResult<bool> {
-        if name.parts.len() == 1 && self.ctes.iter().any(|c| same_name(&c.name, name.name())) {
+        if self.is_common(name) {
             return Ok(true);
         }
         Ok(matches!(self.host.target(name)?, Some(Source::View(_))))

@@ -7,9 +7,10 @@ use duramen_os::stack;
 use duramen_tsql::ast::{self, QueryExpr, SelectItem, SetOp};
 use duramen_types::{SqlType, Value};
 
+use super::expr::mark_correlated;
 use super::groups::{Groups, aggregate, over_groups};
 use super::window::{Windows, call_exprs, window_columns, windowed};
-use super::{Aggregates, Binder, Scope, unsupported};
+use super::{Aggregates, Binder, Scope, ScopeSource, unsupported};
 use crate::expr::{Expr, Kind};
 use crate::plan::{Aggregate, Columns, Node, OutColumn, Plan, SortKey};
 
@@ -392,40 +393,8 @@ impl Binder<'_> {
             }
             match item {
                 SelectItem::Star { qualifier, line } => {
-                    let before = items.len();
-                    for source in &scope.sources {
-                        if let Some(q) = qualifier
-                            && !source.exposed.answers_to(&q.parts, self.host)
-                        {
-                            continue;
-                        }
-                        for (i, c) in source
-                            .columns
-                            .iter()
-                            .enumerate()
-                            .filter(|(_, c)| !c.name.starts_with('\0'))
-                        {
-                            if super::xml::is_nodes(&c.ty) {
-                                return Err(super::xml::nodes_column(&c.name));
-                            }
-                            items.push(Item {
-                                expr: Expr::column(source.offset + i, c.ty, c.nullable),
-                                name: c.name.clone(),
-                                identity: c.identity,
-                                updatable: c.updatable,
-                                slot: None,
-                            });
-                        }
-                    }
-                    if items.len() == before {
-                        let error = match qualifier {
-                            Some(q) => {
-                                SqlError::new(&messages::COLUMN_PREFIX_NOT_FOUND, &[&q.display()])
-                            }
-                            None => SqlError::new(&messages::SELECT_STAR_WITHOUT_TABLE, &[]),
-                        };
-                        return Err(error.at_line(*line as i32));
-                    }
+                    let starred = self.star(qualifier.as_ref(), scope);
+                    items.extend(starred.map_err(|e| e.at_line(*line as i32))?);
                 }
                 SelectItem::Expr { expr, alias } => {
                     let bound = self.expr(expr, scope, &mut Aggregates::Collect(aggregates))?;
@@ -482,6 +451,35 @@ impl Binder<'_> {
         Ok(items)
     }
 
+    /// The columns of a star: of all sources at hand, or of the nearest one that its qualifier means.
+    fn star(&self, qualifier: Option<&ast::ObjectName>, scope: &Scope<'_>) -> SqlResult<Vec<Item>> {
+        let mut items = Vec::new();
+        let (mut at, mut depth) = (Some(scope), 0);
+        while let Some(s) = at {
+            let meant = |source: &&ScopeSource| {
+                qualifier.is_none_or(|q| source.exposed.answers_to(&q.parts, self.host))
+            };
+            for source in s.sources.iter().filter(meant) {
+                items.extend(starred(source, depth)?);
+            }
+            if !items.is_empty() || qualifier.is_none() {
+                break;
+            }
+            at = s.parent;
+            depth += 1;
+        }
+        match (items.is_empty(), qualifier) {
+            (true, Some(q)) => {
+                let message = &messages::COLUMN_PREFIX_NOT_FOUND;
+                return Err(SqlError::new(message, &[&q.display()]));
+            }
+            (true, None) => return Err(SqlError::new(&messages::SELECT_STAR_WITHOUT_TABLE, &[])),
+            _ => {}
+        }
+        mark_correlated(scope, depth);
+        Ok(items)
+    }
+
     /// The list of an OUTPUT clause.
     pub(crate) fn output_list(
         &mut self,
@@ -502,6 +500,30 @@ impl Binder<'_> {
         let columns = items.iter().map(Item::column).collect();
         Ok((items.into_iter().map(|i| i.expr).collect(), columns))
     }
+}
+
+/// The columns of a source that is `depth` queries outside, as a star lists them.
+fn starred(source: &ScopeSource, depth: usize) -> SqlResult<Vec<Item>> {
+    let columns = source.columns.iter().enumerate();
+    let shown = columns.filter(|(_, c)| !c.name.starts_with('\0'));
+    let item = |(i, c): (usize, &OutColumn)| match super::xml::is_nodes(&c.ty) {
+        true => Err(super::xml::nodes_column(&c.name)),
+        false => Ok(Item {
+            expr: Expr {
+                kind: Kind::Column {
+                    depth,
+                    index: source.offset + i,
+                },
+                ty: c.ty,
+                nullable: c.nullable,
+            },
+            name: c.name.clone(),
+            identity: c.identity && depth == 0,
+            updatable: c.updatable && depth == 0,
+            slot: None,
+        }),
+    };
+    shown.map(item).collect()
 }
 
 /// The inputs of a UNION: a long chain of them is one list, not a tower. What UNION without ALL leaves out once, it need

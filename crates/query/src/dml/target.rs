@@ -32,7 +32,7 @@ pub(super) fn target_rows(
     where_: Option<&ast::DmlWhere>,
     top: Option<&ast::Top>,
 ) -> SqlResult<Targets> {
-    let (real, exposed, listed) = resolve_from(binder.host, target, from)?;
+    let (real, exposed, listed) = resolve_from(binder, target, from)?;
     if let ast::TargetKind::Table(name) = &real.kind {
         check_hints(&real.hints, &name.display())?;
     }
@@ -79,7 +79,7 @@ pub(super) fn target_rows(
 /// 4104 for a column of SET whose qualifier is not the target's. *Assumed*: a target that has an alias in FROM may be
 /// called by its own name here.
 pub(super) fn qualified(
-    host: &dyn Host,
+    binder: &Binder<'_>,
     exposed: &Exposed,
     target: &ast::Target,
     column: &ast::ObjectName,
@@ -87,7 +87,8 @@ pub(super) fn qualified(
     let Some((_, qualifier @ [_, ..])) = column.parts.split_last() else {
         return Ok(());
     };
-    match exposed.answers_to(qualifier, host) || own_name(&target.kind).answers_to(qualifier, host)
+    match exposed.answers_to(qualifier, binder.host)
+        || own_name(binder, &target.kind).answers_to(qualifier, binder.host)
     {
         true => Ok(()),
         false => Err(not_bound(column)),
@@ -161,11 +162,12 @@ pub(super) fn topmost(plan: Plan, count: Expr, percent: bool) -> Plan {
 /// Finds the target among the sources of FROM: by the name it is exposed under, or as a table that is there once.
 /// Gives the table meant, its exposed name and whether FROM lists it.
 fn resolve_from(
-    host: &dyn Host,
+    binder: &Binder<'_>,
     target: &ast::Target,
     from: &[ast::TableSource],
 ) -> SqlResult<(ast::Target, Exposed, bool)> {
-    let own = own_name(&target.kind);
+    let host = binder.host;
+    let own = own_name(binder, &target.kind);
     if from.is_empty() {
         return Ok((target.clone(), own, false));
     }
@@ -179,7 +181,7 @@ fn resolve_from(
     let by_alias = refs.iter().find(|t| t.exposed.answers_to(&written, host));
     let mut by_name = refs
         .iter()
-        .filter(|t| own_name(&t.kind).answers_to(&whole, host));
+        .filter(|t| own_name(binder, &t.kind).answers_to(&whole, host));
     let found = match (by_alias, by_name.next(), by_name.next()) {
         (Some(t), ..) | (None, Some(t), None) => t,
         (None, Some(_), Some(_)) => {
@@ -199,8 +201,9 @@ fn resolve_from(
 }
 
 /// The name of a target, whatever FROM calls it.
-fn own_name(kind: &ast::TargetKind) -> Exposed {
+fn own_name(binder: &Binder<'_>, kind: &ast::TargetKind) -> Exposed {
     match kind {
+        ast::TargetKind::Table(name) if binder.is_common(name) => Exposed::local(name.name(), None),
         ast::TargetKind::Table(name) => Exposed::own(name),
         ast::TargetKind::Variable(name) => Exposed::local(name, None),
     }

@@ -30,6 +30,8 @@ use crate::expr::{Expr, Kind};
 pub enum Param {
     /// As it comes.
     Any,
+    /// The same, of what can be compared (8116).
+    Comparable,
     /// A string; other values as their text.
     Text,
     /// The same, of text and ntext too, which other functions refuse (8116).
@@ -294,10 +296,12 @@ fn is_invalid(param: Param, arg: &Expr) -> bool {
         TypeId::Date | TypeId::Time | TypeId::DateTime2 | TypeId::DateTimeOffset
     );
     match param {
+        Param::Comparable => id.is_legacy_lob() || id == TypeId::Xml,
         Param::Text | Param::TextOrBytes if id.is_legacy_lob() => true,
         Param::LongText if id == TypeId::Image => true,
-        Param::Text | Param::LongText | Param::TextOrBytes if id == TypeId::Xml => true,
-        Param::Text | Param::LongText | Param::TextOrBytes => new_date && !bare_null,
+        Param::Text | Param::LongText | Param::TextOrBytes => {
+            (new_date && !bare_null) || matches!(id, TypeId::Xml | TypeId::SqlVariant)
+        }
         Param::OnlyText => bare_null || !id.is_string(),
         Param::OnlyTextOrBytes => bare_null || !(id.is_string() || id.is_binary()),
         Param::Position => bare_null || id.is_string() || new_date,
@@ -314,7 +318,7 @@ fn promised(param: Param, arg: &Expr) -> bool {
         Param::Text | Param::LongText | Param::OnlyText => id.is_string(),
         Param::TextOrBytes | Param::OnlyTextOrBytes => id.is_string() || id.is_binary(),
         Param::Date | Param::OldDate => id.is_temporal(),
-        Param::Any | Param::Number | Param::Formatted | Param::Part => true,
+        Param::Any | Param::Comparable | Param::Number | Param::Formatted | Param::Part => true,
     }
 }
 
@@ -339,7 +343,9 @@ fn brought(
         return binder.coerce(arg, to);
     }
     let to = match param {
-        Param::Any | Param::OnlyText | Param::OnlyTextOrBytes => return Ok(arg),
+        Param::Any | Param::Comparable | Param::OnlyText | Param::OnlyTextOrBytes => {
+            return Ok(arg);
+        }
         Param::Text | Param::LongText if id.is_string() => return Ok(arg),
         Param::TextOrBytes if id.is_string() || id.is_binary() => return Ok(arg),
         Param::Text | Param::LongText | Param::TextOrBytes => SqlType::varchar(8000),
