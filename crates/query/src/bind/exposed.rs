@@ -64,10 +64,13 @@ impl Exposed {
 
     /// The name of an object as a statement writes it.
     pub(crate) fn own(name: &ast::ObjectName) -> Exposed {
-        let before = name.parts.split_last().map(|(_, before)| before);
+        let before = match name.parts.as_slice() {
+            [before @ .., _] if !before.is_empty() => before.into(),
+            _ => Arc::default(),
+        };
         Exposed {
             name: name.name().to_owned(),
-            before: Before::Parts(before.map(Arc::from).unwrap_or_default()),
+            before: Before::Parts(before),
         }
     }
 
