@@ -10,12 +10,38 @@ use super::{Aggregates, Binder, Scope, same_name};
 use crate::expr::{Expr, Kind};
 use crate::plan::{Aggregate, Plan, SortKey};
 
-/// What an element of the list is ordered by: a column twice is 169.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Ordered {
-    Column(usize, usize),
-    /// An element of the select list, by its place.
-    Item(usize),
+/// What a list is ordered by so far: a column twice is 169. *Assumed*: two elements of the select list are two, even when
+/// both are the same column.
+#[derive(Default)]
+struct Ordered {
+    /// Elements of the select list, by their places.
+    items: BTreeSet<usize>,
+    /// The columns that those are, by depth and place.
+    through: BTreeSet<(usize, usize)>,
+    /// Columns that the list itself names.
+    named: BTreeSet<(usize, usize)>,
+}
+
+impl Ordered {
+    fn add(&mut self, item: Option<usize>, e: &Expr) -> SqlResult<()> {
+        let column = match e.kind {
+            Kind::Column { depth, index } => Some((depth, index)),
+            _ => None,
+        };
+        let new = match (item, column) {
+            (Some(i), Some(c)) => {
+                self.through.insert(c);
+                self.items.insert(i) && !self.named.contains(&c)
+            }
+            (Some(i), None) => self.items.insert(i),
+            (None, Some(c)) => self.named.insert(c) && !self.through.contains(&c),
+            (None, None) => true,
+        };
+        match new {
+            true => Ok(()),
+            false => Err(SqlError::new(&messages::ORDER_BY_DUPLICATE, &[])),
+        }
+    }
 }
 
 impl Binder<'_> {
@@ -28,7 +54,7 @@ impl Binder<'_> {
         aggregates: &mut Vec<Aggregate>,
     ) -> SqlResult<Vec<(Expr, bool)>> {
         let mut out = Vec::with_capacity(order_by.len());
-        let mut seen = BTreeSet::new();
+        let mut seen = Ordered::default();
         for o in order_by {
             let line = o.expr.line as i32;
             let item = named_item(&o.expr, items).map_err(|e| e.at_line(line))?;
@@ -40,11 +66,7 @@ impl Binder<'_> {
                     bound
                 }
             };
-            let ordered = match bound.kind {
-                Kind::Column { depth, index } => Some(Ordered::Column(depth, index)),
-                _ => item.map(Ordered::Item),
-            };
-            once(&mut seen, ordered).map_err(|e| e.at_line(line))?;
+            seen.add(item, &bound).map_err(|e| e.at_line(line))?;
             super::types::check_order(&bound.ty)?;
             super::collation::check_output(&bound, "ORDER BY", out.len() + 1)?;
             out.push((bound, o.desc));
@@ -59,7 +81,7 @@ impl Binder<'_> {
         order_by: &[ast::OrderItem],
     ) -> SqlResult<Plan> {
         let mut keys = Vec::with_capacity(order_by.len());
-        let mut seen = BTreeSet::new();
+        let mut seen = Ordered::default();
         for o in order_by {
             let at = match &o.expr.kind {
                 ExprKind::Literal(Literal::Int(n)) => position(*n, plan.columns.len())?,
@@ -70,11 +92,13 @@ impl Binder<'_> {
                     .ok_or_else(|| SqlError::new(&messages::ORDER_BY_NOT_IN_UNION_LIST, &[]))?,
                 _ => return Err(SqlError::new(&messages::ORDER_BY_NOT_IN_UNION_LIST, &[])),
             };
-            once(&mut seen, Some(Ordered::Item(at))).map_err(|e| e.at_line(o.expr.line as i32))?;
             let c = &plan.columns[at];
+            let expr = Expr::column(at, c.ty, c.nullable);
+            let added = seen.add(Some(at), &expr);
+            added.map_err(|e| e.at_line(o.expr.line as i32))?;
             super::types::check_order(&c.ty)?;
             keys.push(SortKey {
-                expr: Expr::column(at, c.ty, c.nullable),
+                expr,
                 descending: o.desc,
             });
         }
@@ -99,13 +123,6 @@ fn position(n: i32, count: usize) -> SqlResult<usize> {
         .ok()
         .filter(|i| *i < count)
         .ok_or_else(|| SqlError::new(&messages::ORDER_BY_POSITION_OUT_OF_RANGE, &[&n]))
-}
-
-fn once(seen: &mut BTreeSet<Ordered>, ordered: Option<Ordered>) -> SqlResult<()> {
-    match ordered.is_none_or(|o| seen.insert(o)) {
-        true => Ok(()),
-        false => Err(SqlError::new(&messages::ORDER_BY_DUPLICATE, &[])),
-    }
 }
 
 /// 408 for an element made of literals alone, 1008 for one that variables make. Functions, which may give another value
