@@ -527,6 +527,7 @@ fn bind_update(binder: &mut Binder<'_>, stmt: &ast::UpdateStmt) -> SqlResult<Bou
         plan,
         scope,
         offset,
+        exposed,
         columns,
     } = target_rows(
         binder,
@@ -546,6 +547,8 @@ fn bind_update(binder: &mut Binder<'_>, stmt: &ast::UpdateStmt) -> SqlResult<Bou
                 value,
                 line,
             } => {
+                target::qualified(binder, &exposed, &stmt.target, column)
+                    .map_err(|e| e.at_line(*line as i32))?;
                 let at = target::assigned(&table, columns.as_deref(), &stmt.target, column.name())
                     .map_err(|e| e.at_line(*line as i32))?;
                 let c = &table.columns()[at];

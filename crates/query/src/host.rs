@@ -539,6 +539,10 @@ fn nobody() -> duramen_base::SqlError {
 
 /// The session, as binding and evaluation see it.
 pub trait Host {
+    /// Where names without a database are looked up.
+    fn database(&self) -> &str {
+        ""
+    }
     /// A table, view or DMV; `None` when there is no such object.
     fn source(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>>;
     /// The same of what a statement changes, or looks for keys in: that need not be readable.

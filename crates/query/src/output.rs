@@ -3,23 +3,27 @@
 //! An output expression reads one row made of the new row, the old row and the row of the plan that found it, in this
 //! order; what a statement does not have (`deleted` in INSERT) has no columns there.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 
-use crate::bind::{Binder, Scope, ScopeSource};
+use crate::bind::{Binder, Exposed, Scope, ScopeSource};
 use crate::cx::Cx;
 use crate::dml::{self, ColumnValue, assignable};
 use crate::exec::eval_all;
 use crate::expr::Expr;
 use crate::host::{Event, Host, Table};
 use crate::kept::Spool;
+use crate::optimize::columns::each_read;
 use crate::plan::{OutColumn, Row};
 
 #[derive(Debug)]
 pub struct Output {
     exprs: Vec<Expr>,
+    /// Where the row that the plan found starts.
+    found: usize,
     columns: Vec<OutColumn>,
     /// OUTPUT ... INTO.
     into: Option<(Arc<dyn Table>, Vec<ColumnValue>)>,
@@ -34,7 +38,7 @@ pub(crate) enum Has {
 }
 
 fn pseudo_table(alias: &str, table: &Arc<dyn Table>, offset: usize) -> ScopeSource {
-    ScopeSource::new(alias, table.out_columns(), offset)
+    ScopeSource::new(Exposed::alias(alias), table.out_columns(), offset)
 }
 
 /// Binds an OUTPUT clause over a change of `table`; `sources` are those of the statement's FROM.
@@ -93,6 +97,7 @@ pub(crate) fn bind(
     };
     Ok(Output {
         exprs,
+        found: at,
         columns,
         into,
     })
@@ -125,6 +130,13 @@ impl Output {
         match self.into {
             None => Some(&self.columns),
             Some(_) => None,
+        }
+    }
+
+    /// The columns of the row that the plan found.
+    pub(crate) fn read_of_found(&self, out: &mut BTreeSet<usize>) {
+        for e in &self.exprs {
+            each_read(e, &mut |c| out.extend(c.checked_sub(self.found)));
         }
     }
 

@@ -223,7 +223,8 @@ impl<'a> Ddl<'a> {
             self.tx.check_given_up()?;
             match &c.kind {
                 ast::ConstraintKind::Check { .. } => {
-                    new.checks.push(self.check(&name, &columns, c, state)?);
+                    new.checks
+                        .push(self.check((new.schema, &name), &columns, c, state)?);
                 }
                 ast::ConstraintKind::ForeignKey { .. } if name.starts_with('#') => {
                     let key = c.name.as_deref().unwrap_or_default();

@@ -476,6 +476,10 @@ impl HostView<'_> {
 }
 
 impl Host for HostView<'_> {
+    fn database(&self) -> &str {
+        &self.context.database
+    }
+
     fn source(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>> {
         self.find(name, false)
     }

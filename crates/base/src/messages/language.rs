@@ -52,6 +52,7 @@ messages! {
     FLOAT_LITERAL_OUT_OF_RANGE = 168, 15, "The floating point value '%.*ls' is out of the range of computer representation (%d bytes).";
     ORDER_BY_DUPLICATE = 169, 15, "A column has been specified more than once in the order by list. Columns in the order by list must be unique.";
     FUNCTION_ARGUMENT_COUNT = 174, 15, "The %.*ls function requires %d argument(s).";
+    IDENTITY_FUNCTION_WITHOUT_INTO = 177, 15, "The IDENTITY function can only be used when the SELECT statement has an INTO clause.";
     RETURN_VALUE_NOT_ALLOWED = 178, 15, "A RETURN statement with a return value cannot be used in this context.";
     OUTPUT_WITH_CONSTANT = 179, 15, "Cannot use the OUTPUT option when passing a constant to a stored procedure.";
     TOO_MANY_PARAMETERS = 180, 15, "There are too many parameters in this %ls statement. The maximum number is %d.";
@@ -210,6 +211,7 @@ messages! {
     NUMBER_OUT_OF_RANGE = 1007, 15, "The %S_MSG '%.*ls' is out of the range for numeric representation (maximum precision 38).";
     ORDER_BY_VARIABLE = 1008, 15, "The SELECT item identified by the ORDER BY number %d contains a variable as part of the expression identifying a column position. Variables are only allowed when ordering by an expression referencing a column name.";
     CORRELATION_NAME_DUPLICATE = 1011, 16, "The correlation name '%.*ls' is specified multiple times in a FROM clause.";
+    CORRELATION_NAME_OF_TABLE = 1012, 16, "The correlation name '%.*ls' has the same exposed name as table '%.*ls'.";
     SAME_EXPOSED_NAMES = 1013, 16, "The objects \"%.*ls\" and \"%.*ls\" in the FROM clause have the same exposed names. Use correlation names to distinguish them.";
     TOP_INVALID_VALUE = 1014, 15, "A TOP or FETCH clause contains an invalid value.";
     TABLE_HINT_NEEDS_WITH = 1018, 15, "Incorrect syntax near '%.*ls'. If this is intended as a part of a table hint, A WITH keyword and parenthesis are now required. See SQL Server Books Online for proper syntax.";

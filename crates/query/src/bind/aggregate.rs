@@ -5,6 +5,7 @@ use duramen_tsql::ast;
 use duramen_types::{SqlType, TypeId};
 
 use super::expr::is_null;
+use super::window::refuse_constant_order;
 use super::{Aggregates, Binder, Scope};
 use crate::expr::{Expr, Kind};
 use crate::plan::{Aggregate, AggregateKind};
@@ -29,8 +30,10 @@ impl Binder<'_> {
                 };
                 let mut order = Vec::new();
                 for o in &call.within_group {
+                    let expr = self.expr(&o.expr, scope, &mut nested)?;
+                    refuse_constant_order(&o.expr, &expr)?;
                     order.push(crate::plan::SortKey {
-                        expr: self.expr(&o.expr, scope, &mut nested)?,
+                        expr,
                         descending: o.desc,
                     });
                 }
@@ -54,6 +57,11 @@ impl Binder<'_> {
                 Some(self.expr(arg, scope, &mut nested)?)
             }
         };
+        let order = texts.iter().flat_map(|(_, order)| order);
+        let mut operands = input.iter().chain(order.map(|k| &k.expr));
+        if operands.any(Expr::has_subquery) {
+            return Err(SqlError::new(&messages::AGGREGATE_OF_AGGREGATE, &[]));
+        }
         let ty = aggregate_type(kind, name, input.as_ref())?;
         match agg {
             Aggregates::Forbidden(message) => Err(SqlError::new(message, &[])),
@@ -86,21 +94,42 @@ fn string_list_type(ty: &SqlType) -> SqlType {
     }
 }
 
+/// 8117 for what no aggregate takes, the word NULL among it, and for bits, which have no least and no greatest. STRING_AGG
+/// makes texts of whatever becomes one.
+fn check_operand(kind: AggregateKind, name: &str, e: &Expr) -> SqlResult<()> {
+    let refused = match (kind, e.ty.id) {
+        (AggregateKind::StringAgg, _) => false,
+        _ if is_null(e) => return Err(operand_invalid("NULL", name)),
+        (AggregateKind::Min | AggregateKind::Max, TypeId::Bit) => true,
+        (_, id) => id.is_legacy_lob() || id == TypeId::Xml,
+    };
+    match refused {
+        true => Err(operand_invalid(e.ty.id.name(), name)),
+        false => Ok(()),
+    }
+}
+
+fn operand_invalid(ty: &str, aggregate: &str) -> SqlError {
+    SqlError::new(&messages::OPERAND_TYPE_INVALID, &[&ty, &aggregate])
+}
+
 /// The type of an aggregate over its argument.
 pub(super) fn aggregate_type(
     kind: AggregateKind,
     name: &str,
     input: Option<&Expr>,
 ) -> SqlResult<SqlType> {
+    if let Some(e) = input {
+        check_operand(kind, name, e)?;
+    }
     Ok(match (input, kind) {
         (_, AggregateKind::CountStar | AggregateKind::Count) if name != "count" => SqlType::BIGINT,
         (Some(e), AggregateKind::StringAgg) => string_list_type(&e.ty),
         (None, _) | (_, AggregateKind::Count) => SqlType::INT,
         (Some(e), AggregateKind::Min | AggregateKind::Max) => e.ty,
         (Some(e), AggregateKind::Sum | AggregateKind::Avg) => sum_type(e, kind, name)?,
-        (Some(e), _) if !e.ty.id.is_numeric() && !is_null(e) => {
-            let args: [&dyn std::fmt::Display; 2] = [&e.ty.id.name(), &name];
-            return Err(SqlError::new(&messages::OPERAND_TYPE_INVALID, &args));
+        (Some(e), _) if !e.ty.id.is_numeric() => {
+            return Err(operand_invalid(e.ty.id.name(), name));
         }
         _ => SqlType::FLOAT,
     })
@@ -121,10 +150,7 @@ fn sum_type(e: &Expr, kind: AggregateKind, name: &str) -> SqlResult<SqlType> {
             ..SqlType::numeric(38, e.ty.scale)
         },
         other => {
-            return Err(SqlError::new(
-                &messages::OPERAND_TYPE_INVALID,
-                &[&other.name(), &name],
-            ));
+            return Err(operand_invalid(other.name(), name));
         }
     })
 }

@@ -1,11 +1,13 @@
 //! What is bound before its plan is made: names and types are known, nothing is chosen yet.
 
+use std::collections::BTreeSet;
+
 use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_types::{SqlType, Value};
 
 use super::Binder;
 use crate::expr::Expr;
-use crate::optimize::{Hints, optimize, optimize_exists};
+use crate::optimize::{Hints, optimize, optimize_exists, optimize_for};
 use crate::plan::Plan;
 
 /// A query that is bound and not planned.
@@ -43,6 +45,11 @@ impl Hints {
     /// The best plan for what is bound. 8622 when these hints allow none.
     pub(crate) fn planned(&self, plan: Plan) -> SqlResult<Plan> {
         self.possible(optimize(plan, self))
+    }
+
+    /// The same, when these of its columns are wanted.
+    pub(crate) fn planned_for(&self, plan: Plan, wanted: &BTreeSet<usize>) -> SqlResult<Plan> {
+        self.possible(optimize_for(plan, wanted, self))
     }
 
     fn possible(&self, plan: Plan) -> SqlResult<Plan> {

@@ -20,11 +20,11 @@ impl Binder<'_> {
     }
 }
 
-/// A query that has a row exactly when `plan` has one, and computes nothing of its select list: what is in the list is
-/// bound and never evaluated. The columns stay, without their values.
+/// A query that has a row exactly when `plan` has one, without the work that the values of its select list are made by.
+/// The list itself is left to the optimizer, which spares what nobody wants.
 fn without_list(mut plan: Plan) -> Plan {
     match &mut plan.node {
-        Node::Project { input, exprs } if computes(input, exprs) => {
+        Node::Project { input, exprs } if works(input) => {
             for e in exprs.iter_mut() {
                 *e = Expr::constant(Value::Null, e.ty);
             }
@@ -50,15 +50,12 @@ fn without_list(mut plan: Plan) -> Plan {
     }
 }
 
-/// Whether a select list over `input` is more than columns and constants.
-fn computes(input: &Plan, list: &[Expr]) -> bool {
-    let plain = |e: &Expr| matches!(e.kind, Kind::Column { .. } | Kind::Const(_));
-    let below = match &input.node {
-        Node::Aggregate { .. } | Node::Window { .. } | Node::Sort { .. } => true,
-        Node::Filter { input, .. } => matches!(input.node, Node::Aggregate { .. }),
-        _ => false,
-    };
-    below || !list.iter().all(plain)
+/// Whether what stands below a select list is there for its values, or for their order.
+fn works(below: &Plan) -> bool {
+    matches!(
+        below.node,
+        Node::Aggregate { .. } | Node::Window { .. } | Node::Sort { .. }
+    )
 }
 
 /// What is below a list that nobody computes: neither order nor groups make or take a row.
@@ -68,37 +65,6 @@ fn without_work(plan: Plan) -> Plan {
         // Without GROUP BY there is one row whatever goes in, with it one for each group.
         Node::Aggregate { groups, .. } if groups.is_empty() => Plan::one_row(),
         Node::Aggregate { input, .. } => without_work(*input),
-        // HAVING: groups that it does not look at are made all the same, their values are not.
-        Node::Filter {
-            mut input,
-            predicate,
-        } => {
-            if let Node::Aggregate {
-                groups,
-                aggregates,
-                kept,
-                ..
-            } = &mut input.node
-            {
-                let before = *kept + groups.len();
-                let mut read = Vec::new();
-                predicate.visit_columns(&mut |depth, index| read.push((depth, index)));
-                let unread = |i: usize| !read.contains(&(0, before + i));
-                let subquery = predicate.has_subquery();
-                for (i, a) in aggregates.iter_mut().enumerate() {
-                    if unread(i)
-                        && !subquery
-                        && let Some(e) = &mut a.input
-                    {
-                        *e = Expr::constant(Value::Null, e.ty);
-                    }
-                }
-            }
-            Plan {
-                node: Node::Filter { input, predicate },
-                ..plan
-            }
-        }
         _ => plan,
     }
 }

@@ -13,6 +13,7 @@ use super::condition::not_null;
 use super::{Aggregates, Binder, Scope, TypeSite, collation, resolve_type, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::functions;
+use crate::host::Host;
 
 /// Globals that are refused by name.
 pub const REFUSED_GLOBALS: &[&str] = &["@@procid"];
@@ -47,7 +48,7 @@ impl Binder<'_> {
         match &e.kind {
             ExprKind::Literal(l) => self.literal(l),
             ExprKind::Column(name) => {
-                let found = self.known(column(name, scope), e.line)?;
+                let found = self.known(column(name, scope, self.host), e.line)?;
                 super::xml::used_directly(found, name)
             }
             ExprKind::Variable(name) => match super::module::parameter(name, scope) {
@@ -236,6 +237,13 @@ impl Binder<'_> {
         // There are no sequences: what it names is not looked for.
         if name == "next value for" {
             return Err(unsupported("NEXT VALUE FOR", line));
+        }
+        // SELECT ... INTO takes those of its list out before it is bound; *assumed* of one within an expression there.
+        if call.type_arg.is_some() {
+            return Err(SqlError::new(
+                &messages::IDENTITY_FUNCTION_WITHOUT_INTO,
+                &[],
+            ));
         }
         if call.over.is_some() {
             return self.window(call, line, scope, agg);
@@ -458,25 +466,29 @@ fn unary(op: UnaryOp, input: Expr) -> SqlResult<Expr> {
     Ok(Expr { kind, ty, nullable })
 }
 
-/// A column by name: the sources at hand first, then enclosing queries, outward.
-pub(super) fn column(name: &ast::ObjectName, scope: &Scope<'_>) -> SqlResult<Expr> {
+/// A column by name: the sources at hand first, then enclosing queries, outward. One with a qualifier is the nearest
+/// source's that the qualifier means, or nobody's.
+pub(super) fn column(
+    name: &ast::ObjectName,
+    scope: &Scope<'_>,
+    host: &dyn Host,
+) -> SqlResult<Expr> {
     let qualifier = name
         .parts
-        .len()
-        .checked_sub(2)
-        .map(|i| name.parts[i].as_str());
+        .split_last()
+        .map_or(&[][..], |(_, before)| before);
     let wanted = name.name();
     let ascii = wanted.is_ascii();
     let mut at = Some(scope);
     let mut depth = 0;
-    let mut qualifier_known = false;
+    let mut meant = false;
     while let Some(s) = at {
         let mut found = None;
         for source in &s.sources {
-            if qualifier.is_some_and(|q| !same_name(q, &source.alias)) {
+            if !source.exposed.answers_to(qualifier, host) {
                 continue;
             }
-            qualifier_known = true;
+            meant = !qualifier.is_empty();
             for (i, c) in source.columns.iter().enumerate() {
                 let same = match ascii && source.ascii {
                     true => c.name.eq_ignore_ascii_case(wanted),
@@ -503,15 +515,21 @@ pub(super) fn column(name: &ast::ObjectName, scope: &Scope<'_>) -> SqlResult<Exp
                 nullable: c.nullable,
             });
         }
+        if meant {
+            break;
+        }
         at = s.parent;
         depth += 1;
     }
-    Err(match qualifier {
-        Some(_) if !qualifier_known => {
-            SqlError::new(&messages::MULTIPART_NOT_BOUND, &[&name.display()])
-        }
-        _ => SqlError::new(&messages::INVALID_COLUMN_NAME, &[&name.name()]),
+    Err(match qualifier.is_empty() || meant {
+        false => not_bound(name),
+        true => SqlError::new(&messages::INVALID_COLUMN_NAME, &[&name.name()]),
     })
+}
+
+/// 4104 for a column whose qualifier means nothing.
+pub(crate) fn not_bound(name: &ast::ObjectName) -> SqlError {
+    SqlError::new(&messages::MULTIPART_NOT_BOUND, &[&name.display()])
 }
 
 /// Every scope between the reader and the row it reads depends on an outer row.

@@ -39,7 +39,17 @@ impl Binder<'_> {
             if let ast::GroupItem::Expr(e) = item {
                 let mut none = Aggregates::Forbidden(&messages::GROUP_BY_AGGREGATE_OR_SUBQUERY);
                 let group = self.expr(e, scope, &mut none)?;
+                if group.has_subquery() {
+                    let message = &messages::GROUP_BY_AGGREGATE_OR_SUBQUERY;
+                    return Err(SqlError::new(message, &[]).at_line(e.line as i32));
+                }
                 super::types::check_order(&group.ty)?;
+                let mut own = false;
+                group.visit_columns(&mut |depth, _| own |= depth == 0);
+                if !own {
+                    let error = SqlError::new(&messages::GROUP_BY_NO_COLUMN, &[]);
+                    return Err(error.at_line(e.line as i32));
+                }
                 groups.push(group);
             }
         }
@@ -116,7 +126,7 @@ pub(super) fn over_groups(
             let source = scope.sources.iter().rev().find(|s| s.offset <= index);
             let (table, column) = source.map_or((String::new(), String::new()), |s| {
                 (
-                    s.alias.clone(),
+                    s.exposed.written(),
                     s.columns[index - s.offset].name.to_string(),
                 )
             });

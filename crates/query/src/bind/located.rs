@@ -9,7 +9,7 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast::{self, ExprKind, QueryExpr, SelectItem};
 
-use super::{Binder, Scope, same_name, unsupported};
+use super::{Binder, Exposed, Scope, same_name, unsupported};
 use crate::host::{Source, Table, View};
 use crate::locking::{ScanLock, inner_target_lock};
 use crate::plan::Plan;
@@ -32,9 +32,14 @@ pub(crate) struct Target {
 }
 
 impl Binder<'_> {
+    /// Whether a name is that of a common table expression.
+    pub(crate) fn is_common(&self, name: &ast::ObjectName) -> bool {
+        name.parts.len() == 1 && self.ctes.iter().any(|c| same_name(&c.name, name.name()))
+    }
+
     /// Whether a name is that of a common table expression or view.
     pub(crate) fn is_query(&self, name: &ast::ObjectName) -> SqlResult<bool> {
-        if name.parts.len() == 1 && self.ctes.iter().any(|c| same_name(&c.name, name.name())) {
+        if self.is_common(name) {
             return Ok(true);
         }
         Ok(matches!(self.host.target(name)?, Some(Source::View(_))))
@@ -52,7 +57,10 @@ impl Binder<'_> {
         let plan = self.from(from, &mut scope)?;
         let wrong = || SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]);
         let target = self.located_target.take().ok_or_else(wrong)?;
-        let source = scope.sources.iter().find(|s| same_name(&s.alias, alias));
+        let source = scope
+            .sources
+            .iter()
+            .find(|s| same_name(&s.exposed.name, alias));
         let offset = source.map_or(0, |s| s.offset) + target.columns.len();
         Ok((plan, scope, offset, target))
     }
@@ -61,14 +69,14 @@ impl Binder<'_> {
     pub(super) fn expose_located(
         &mut self,
         located: Located,
-        alias: &str,
+        exposed: Exposed,
         scope: &mut Scope<'_>,
     ) -> SqlResult<Plan> {
         self.located_target = Some(Target {
             table: located.table,
             columns: located.columns,
         });
-        self.expose_query(located.plan, alias, &located.names, scope)
+        self.expose_query(located.plan, exposed, &located.names, scope)
     }
 
     /// A view as the target, in its own database.

@@ -5,6 +5,7 @@ mod bound;
 mod collation;
 mod condition;
 mod exists;
+mod exposed;
 mod expr;
 mod extent;
 mod groups;
@@ -13,6 +14,7 @@ mod levels;
 mod literal;
 pub(crate) mod located;
 mod module;
+mod order_by;
 mod parse;
 mod recursive;
 mod refused;
@@ -24,7 +26,9 @@ mod xml;
 
 pub use bound::BoundQuery;
 pub(crate) use collation::COLLATE;
+pub use exposed::Exposed;
 pub use expr::REFUSED_GLOBALS;
+pub(crate) use expr::not_bound;
 pub use hints::percent as grant_percent;
 pub use refused::refused;
 pub(crate) use select::{converted, wrap};
@@ -43,10 +47,10 @@ use crate::locking::ScanLock;
 use crate::optimize::Hints;
 use crate::plan::{Aggregate, Columns, Plan};
 
-/// One source of FROM: its exposed name and where its columns start in the joined row.
+/// One source of FROM: the name it is exposed under and where its columns start in the joined row.
 #[derive(Clone, Debug)]
 pub struct ScopeSource {
-    pub alias: String,
+    pub exposed: Exposed,
     pub columns: Columns,
     pub offset: usize,
     /// All the columns' names are ASCII.
@@ -54,10 +58,10 @@ pub struct ScopeSource {
 }
 
 impl ScopeSource {
-    pub fn new(alias: &str, columns: Columns, offset: usize) -> ScopeSource {
+    pub fn new(exposed: Exposed, columns: Columns, offset: usize) -> ScopeSource {
         ScopeSource {
             ascii: columns.iter().all(|c| c.name.is_ascii()),
-            alias: alias.to_owned(),
+            exposed,
             columns,
             offset,
         }

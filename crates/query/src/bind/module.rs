@@ -9,7 +9,7 @@ use duramen_tsql::ast;
 
 use super::expr::mark_correlated;
 use super::source::join;
-use super::{Binder, Scope, ScopeSource, same_name};
+use super::{Binder, Exposed, Scope, ScopeSource, same_name};
 use crate::expr::{Expr, Kind, UserCall};
 use crate::host::{FunctionParameter, Host, InlineFunction, UserFunction, View};
 use crate::plan::{Columns, JoinKind, Node, OutColumn, Plan};
@@ -24,7 +24,7 @@ pub(super) fn parameter(name: &str, scope: &Scope<'_>) -> Option<Expr> {
     let mut at = Some(scope);
     let mut depth = 0;
     while let Some(s) = at {
-        for source in s.sources.iter().filter(|s| s.alias == PARAMETERS) {
+        for source in s.sources.iter().filter(|s| s.exposed.name == PARAMETERS) {
             let mut columns = source.columns.iter();
             let Some(i) = columns.position(|c| same_name(&c.name, name)) else {
                 continue;
@@ -121,7 +121,7 @@ impl Binder<'_> {
         &mut self,
         function: &Arc<InlineFunction>,
         args: &[ast::Expr],
-        alias: Option<&str>,
+        exposed: Exposed,
         (scope, outer): (&mut Scope<'_>, Option<&Scope<'_>>),
     ) -> SqlResult<Plan> {
         let outside = Scope {
@@ -143,7 +143,7 @@ impl Binder<'_> {
                 ..OutColumn::unnamed(p.ty, true)
             })
             .collect();
-        let row = ScopeSource::new(PARAMETERS, columns.clone(), 0);
+        let row = ScopeSource::new(Exposed::local(PARAMETERS, None), columns.clone(), 0);
         let correlated = outside.correlated.get();
         let width = columns.len();
         let left = Plan {
@@ -173,8 +173,7 @@ impl Binder<'_> {
             columns,
             correlated,
         };
-        let alias = alias.unwrap_or(&function.name);
-        self.expose_query(plan, alias, &[], scope)
+        self.expose_query(plan, exposed, &[], scope)
     }
 
     /// A call of a scalar function.

@@ -7,19 +7,20 @@ use duramen_os::stack;
 use duramen_tsql::ast::{self, QueryExpr, SelectItem, SetOp};
 use duramen_types::{SqlType, Value};
 
+use super::expr::mark_correlated;
 use super::groups::{Groups, aggregate, over_groups};
 use super::window::{Windows, call_exprs, window_columns, windowed};
-use super::{Aggregates, Binder, Scope, same_name, unsupported};
+use super::{Aggregates, Binder, Scope, ScopeSource, unsupported};
 use crate::expr::{Expr, Kind};
 use crate::plan::{Aggregate, Columns, Node, OutColumn, Plan, SortKey};
 
 /// Elements of a select list at most, as many as a result has columns.
 const ITEMS_MAX: usize = 4096;
 
-/// A select list, bound.
-struct Item {
-    expr: Expr,
-    name: Arc<str>,
+/// An element of a select list, bound.
+pub(super) struct Item {
+    pub expr: Expr,
+    pub name: Arc<str>,
     identity: bool,
     updatable: bool,
     /// `@x = expr`
@@ -392,41 +393,8 @@ impl Binder<'_> {
             }
             match item {
                 SelectItem::Star { qualifier, line } => {
-                    let before = items.len();
-                    for source in &scope.sources {
-                        if qualifier
-                            .as_ref()
-                            .is_some_and(|q| !same_name(q.name(), &source.alias))
-                        {
-                            continue;
-                        }
-                        for (i, c) in source
-                            .columns
-                            .iter()
-                            .enumerate()
-                            .filter(|(_, c)| !c.name.starts_with('\0'))
-                        {
-                            if super::xml::is_nodes(&c.ty) {
-                                return Err(super::xml::nodes_column(&c.name));
-                            }
-                            items.push(Item {
-                                expr: Expr::column(source.offset + i, c.ty, c.nullable),
-                                name: c.name.clone(),
-                                identity: c.identity,
-                                updatable: c.updatable,
-                                slot: None,
-                            });
-                        }
-                    }
-                    if items.len() == before {
-                        let error = match qualifier {
-                            Some(q) => {
-                                SqlError::new(&messages::COLUMN_PREFIX_NOT_FOUND, &[&q.display()])
-                            }
-                            None => SqlError::new(&messages::SELECT_STAR_WITHOUT_TABLE, &[]),
-                        };
-                        return Err(error.at_line(*line as i32));
-                    }
+                    let starred = self.star(qualifier.as_ref(), scope);
+                    items.extend(starred.map_err(|e| e.at_line(*line as i32))?);
                 }
                 SelectItem::Expr { expr, alias } => {
                     let bound = self.expr(expr, scope, &mut Aggregates::Collect(aggregates))?;
@@ -483,6 +451,35 @@ impl Binder<'_> {
         Ok(items)
     }
 
+    /// The columns of a star: of all sources at hand, or of the nearest one that its qualifier means.
+    fn star(&self, qualifier: Option<&ast::ObjectName>, scope: &Scope<'_>) -> SqlResult<Vec<Item>> {
+        let mut items = Vec::new();
+        let (mut at, mut depth) = (Some(scope), 0);
+        while let Some(s) = at {
+            let meant = |source: &&ScopeSource| {
+                qualifier.is_none_or(|q| source.exposed.answers_to(&q.parts, self.host))
+            };
+            for source in s.sources.iter().filter(meant) {
+                items.extend(starred(source, depth)?);
+            }
+            if !items.is_empty() || qualifier.is_none() {
+                break;
+            }
+            at = s.parent;
+            depth += 1;
+        }
+        match (items.is_empty(), qualifier) {
+            (true, Some(q)) => {
+                let message = &messages::COLUMN_PREFIX_NOT_FOUND;
+                return Err(SqlError::new(message, &[&q.display()]));
+            }
+            (true, None) => return Err(SqlError::new(&messages::SELECT_STAR_WITHOUT_TABLE, &[])),
+            _ => {}
+        }
+        mark_correlated(scope, depth);
+        Ok(items)
+    }
+
     /// The list of an OUTPUT clause.
     pub(crate) fn output_list(
         &mut self,
@@ -503,58 +500,30 @@ impl Binder<'_> {
         let columns = items.iter().map(Item::column).collect();
         Ok((items.into_iter().map(|i| i.expr).collect(), columns))
     }
+}
 
-    /// ORDER BY: positions, aliases of the select list, or expressions over the sources.
-    fn order_items(
-        &mut self,
-        order_by: &[ast::OrderItem],
-        items: &[Item],
-        scope: &Scope<'_>,
-        aggregates: &mut Vec<Aggregate>,
-    ) -> SqlResult<Vec<(Expr, bool)>> {
-        let mut out = Vec::new();
-        for o in order_by {
-            let bound = match &o.expr.kind {
-                ast::ExprKind::Literal(ast::Literal::Int(n)) => position(*n, items.len())
-                    .map(|i| items[i].expr.clone())
-                    .map_err(|e| e.at_line(o.expr.line as i32))?,
-                ast::ExprKind::Column(name) if name.parts.len() == 1 => {
-                    match items.iter().find(|i| same_name(&i.name, name.name())) {
-                        Some(i) => i.expr.clone(),
-                        None => self.expr(&o.expr, scope, &mut Aggregates::Collect(aggregates))?,
-                    }
-                }
-                _ => self.expr(&o.expr, scope, &mut Aggregates::Collect(aggregates))?,
-            };
-            super::types::check_order(&bound.ty)?;
-            super::collation::check_output(&bound, "ORDER BY", out.len() + 1)?;
-            out.push((bound, o.desc));
-        }
-        Ok(out)
-    }
-
-    /// ORDER BY over a set operation: output columns by position or name.
-    fn order_output(&mut self, plan: Plan, order_by: &[ast::OrderItem]) -> SqlResult<Plan> {
-        let mut keys = Vec::new();
-        for o in order_by {
-            let at = match &o.expr.kind {
-                ast::ExprKind::Literal(ast::Literal::Int(n)) => position(*n, plan.columns.len())?,
-                ast::ExprKind::Column(name) => plan
-                    .columns
-                    .iter()
-                    .position(|c| same_name(&c.name, name.name()))
-                    .ok_or_else(|| SqlError::new(&messages::ORDER_BY_NOT_IN_UNION_LIST, &[]))?,
-                _ => return Err(SqlError::new(&messages::ORDER_BY_NOT_IN_UNION_LIST, &[])),
-            };
-            let c = &plan.columns[at];
-            super::types::check_order(&c.ty)?;
-            keys.push(SortKey {
-                expr: Expr::column(at, c.ty, c.nullable),
-                descending: o.desc,
-            });
-        }
-        Ok(sorted(plan, keys))
-    }
+/// The columns of a source that is `depth` queries outside, as a star lists them.
+fn starred(source: &ScopeSource, depth: usize) -> SqlResult<Vec<Item>> {
+    let columns = source.columns.iter().enumerate();
+    let shown = columns.filter(|(_, c)| !c.name.starts_with('\0'));
+    let item = |(i, c): (usize, &OutColumn)| match super::xml::is_nodes(&c.ty) {
+        true => Err(super::xml::nodes_column(&c.name)),
+        false => Ok(Item {
+            expr: Expr {
+                kind: Kind::Column {
+                    depth,
+                    index: source.offset + i,
+                },
+                ty: c.ty,
+                nullable: c.nullable,
+            },
+            name: c.name.clone(),
+            identity: c.identity && depth == 0,
+            updatable: c.updatable && depth == 0,
+            slot: None,
+        }),
+    };
+    shown.map(item).collect()
 }
 
 /// The inputs of a UNION: a long chain of them is one list, not a tower. What UNION without ALL leaves out once, it need
@@ -620,13 +589,6 @@ fn bare_null(plan: &Plan, column: usize) -> bool {
     }
 }
 
-fn position(n: i32, count: usize) -> SqlResult<usize> {
-    usize::try_from(n - 1)
-        .ok()
-        .filter(|i| *i < count)
-        .ok_or_else(|| SqlError::new(&messages::ORDER_BY_POSITION_OUT_OF_RANGE, &[&n]))
-}
-
 /// The column that an expression is, and nothing else.
 fn plain_column<'s>(e: &Expr, scope: &'s Scope<'_>) -> Option<&'s OutColumn> {
     let Kind::Column { depth: 0, index } = e.kind else {
@@ -652,7 +614,7 @@ pub(crate) fn wrap(plan: Plan, node: impl FnOnce(Box<Plan>) -> Node) -> Plan {
     }
 }
 
-fn sorted(plan: Plan, keys: Vec<SortKey>) -> Plan {
+pub(super) fn sorted(plan: Plan, keys: Vec<SortKey>) -> Plan {
     if keys.is_empty() {
         plan
     } else {

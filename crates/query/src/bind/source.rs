@@ -8,7 +8,7 @@ use duramen_tsql::ast;
 
 use super::hints::scan_hint;
 use super::recursive::names_table;
-use super::{Binder, Scope, ScopeSource, same_name, unsupported};
+use super::{Binder, Exposed, Scope, ScopeSource, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::host::{ScanHint, Source, Table, TableSource, VirtualTable};
 use crate::locking::{ScanLock, check_hints, lock_of};
@@ -59,7 +59,7 @@ impl Binder<'_> {
                 ..
             } => {
                 let plan = self.query(query, outer)?;
-                self.expose_query(plan, alias, columns, scope)
+                self.expose_query(plan, Exposed::alias(alias), columns, scope)
             }
             ast::TableSource::Function {
                 name,
@@ -70,11 +70,12 @@ impl Binder<'_> {
                 ..
             } => {
                 if let Some(plan) = self.nodes(name, args, columns, outer)? {
-                    let alias = alias.clone().unwrap_or_default();
-                    return self.expose(plan, &alias, &[], scope);
+                    let exposed = Exposed::alias(alias.as_deref().unwrap_or_default());
+                    return self.expose(plan, exposed, &[], scope);
                 }
+                let exposed = Exposed::of(name, alias.as_deref());
                 if let Some(function) = self.host.inline_function(name)? {
-                    return self.inline(&function, args, alias.as_deref(), (scope, outer));
+                    return self.inline(&function, args, exposed, (scope, outer));
                 }
                 let mut correlated = false;
                 let mut bound = Vec::new();
@@ -117,10 +118,9 @@ impl Binder<'_> {
                     let given = given.collect();
                     bound = self.arguments(table.name(), parameters, given)?;
                 }
-                let alias = alias.clone().unwrap_or_else(|| name.name().to_owned());
                 let mut plan = virtual_plan(table, bound);
                 plan.correlated = correlated;
-                self.expose(plan, &alias, &[], scope)
+                self.expose(plan, exposed, &[], scope)
             }
             ast::TableSource::Variable {
                 name, alias, line, ..
@@ -130,10 +130,10 @@ impl Binder<'_> {
                         .with_state(2);
                     return Err(error.at_line(*line as i32));
                 };
-                let alias = alias.as_deref().unwrap_or(name);
-                let target = self.located(alias).is_some();
-                let plan = scan_plan(table, alias, ScanLock::READ, target);
-                self.expose(plan, alias, &[], scope)
+                let exposed = Exposed::local(name, alias.as_deref());
+                let target = self.located(&exposed.name).is_some();
+                let plan = scan_plan(table, &exposed.name, ScanLock::READ, target);
+                self.expose(plan, exposed, &[], scope)
             }
             ast::TableSource::Join(j) => self.join(j, scope, outer),
             ast::TableSource::Pivot(p) => Err(unsupported("PIVOT", p.line)),
@@ -141,14 +141,14 @@ impl Binder<'_> {
     }
 
     fn table_ref(&mut self, t: &ast::TableRef, scope: &mut Scope<'_>) -> SqlResult<Plan> {
-        let alias = t.alias.clone().unwrap_or_else(|| t.name.name().to_owned());
         if t.sample.is_some() {
             return Err(unsupported("TABLESAMPLE", t.line));
         }
+        let local = || Exposed::local(t.name.name(), t.alias.as_deref());
         if t.name.parts.len() == 1 {
             let mut running = self.recursions.iter().rev();
             if let Some(r) = running.find(|r| same_name(&r.name, t.name.name())) {
-                return self.expose(r.scan(), &alias, &[], scope);
+                return self.expose(r.scan(), local(), &[], scope);
             }
         }
         if t.name.parts.len() == 1
@@ -159,7 +159,8 @@ impl Binder<'_> {
         {
             let cte = self.ctes[at].clone();
             // A CTE sees only those before it.
-            let target = self.located(&alias);
+            let exposed = local();
+            let target = self.located(&exposed.name);
             let hidden = self.ctes.split_off(at);
             let outside = std::mem::take(&mut self.windows);
             if let Some(lock) = target {
@@ -167,7 +168,7 @@ impl Binder<'_> {
                 let located = self.located_query(&cte.query, named, lock);
                 self.windows = outside;
                 self.ctes.extend(hidden);
-                return self.expose_located(located?, &alias, scope);
+                return self.expose_located(located?, exposed, scope);
             }
             let plan = if names_table(&cte.query.body, &cte.name) {
                 self.recursive(&cte)
@@ -179,7 +180,7 @@ impl Binder<'_> {
             };
             self.windows = outside;
             self.ctes.extend(hidden);
-            return self.expose_query(plan?, &alias, &cte.columns, scope);
+            return self.expose_query(plan?, exposed, &cte.columns, scope);
         }
         if t.name.parts.len() == 1 && self.inside.iter().any(|n| same_name(n, t.name.name())) {
             return Err(unsupported("recursive common table expressions", t.line));
@@ -188,20 +189,16 @@ impl Binder<'_> {
             SqlError::new(&messages::INVALID_OBJECT_NAME, &[&t.name.display()])
                 .at_line(t.line as i32)
         };
-        if t.alias.is_none()
-            && let Some(other) = scope.sources.iter().find(|s| same_name(&s.alias, &alias))
-        {
-            let names: [&dyn std::fmt::Display; 2] = [&other.alias, &t.name.display()];
-            return Err(SqlError::new(&messages::SAME_EXPOSED_NAMES, &names));
-        }
         let source = self.host.source(&t.name)?.ok_or_else(not_found)?;
         check_hints(&t.hints, &t.name.display()).map_err(|e| e.at_line(t.line as i32))?;
+        let exposed = Exposed::of(&t.name, t.alias.as_deref());
         let plan = match source {
             Source::Table(table) => {
                 let hint = scan_hint(&*table, &t.hints)?;
-                let mut plan = match self.located(&alias) {
-                    Some(lock) => scan_plan(table, &alias, lock, true),
-                    None => scan_plan(table, &alias, lock_of(&t.hints)?, false),
+                let alias = &exposed.name;
+                let mut plan = match self.located(alias) {
+                    Some(lock) => scan_plan(table, alias, lock, true),
+                    None => scan_plan(table, alias, lock_of(&t.hints)?, false),
                 };
                 if let Node::Scan { table, .. } = &mut plan.node {
                     table.hint = hint;
@@ -210,15 +207,15 @@ impl Binder<'_> {
             }
             Source::Virtual(table) => virtual_plan(table, Vec::new()),
             Source::View(view) => {
-                if let Some(lock) = self.located(&alias) {
+                if let Some(lock) = self.located(&exposed.name) {
                     let located = self.located_view(&view, lock)?;
-                    return self.expose_located(located, &alias, scope);
+                    return self.expose_located(located, exposed, scope);
                 }
                 let plan = self.view(&view)?;
-                return self.expose_query(plan, &alias, &view.columns, scope);
+                return self.expose_query(plan, exposed, &view.columns, scope);
             }
         };
-        self.expose(plan, &alias, &[], scope)
+        self.expose(plan, exposed, &[], scope)
     }
 
     /// The lock of the target, when this source is it.
@@ -232,18 +229,18 @@ impl Binder<'_> {
     pub(crate) fn target_from(
         &mut self,
         table: &Arc<dyn Table>,
-        exposed: (&str, bool),
+        (exposed, listed): (&Exposed, bool),
         lock: ScanLock,
         from: &[ast::TableSource],
     ) -> SqlResult<(Plan, Scope<'static>, usize)> {
-        let (alias, listed) = exposed;
+        let alias = &exposed.name;
         let mut scope = Scope::default();
         let plan = if listed {
-            self.locate = Some((alias.to_owned(), lock));
+            self.locate = Some((alias.clone(), lock));
             self.from(from, &mut scope)?
         } else {
             let target = scan_plan(table.clone(), alias, lock, true);
-            let target = self.expose(target, alias, &[], &mut scope)?;
+            let target = self.expose(target, exposed.clone(), &[], &mut scope)?;
             if from.is_empty() {
                 target
             } else {
@@ -251,7 +248,10 @@ impl Binder<'_> {
                 join(target, others, JoinKind::Inner, None, false)
             }
         };
-        let at = scope.sources.iter().find(|s| same_name(&s.alias, alias));
+        let at = scope
+            .sources
+            .iter()
+            .find(|s| same_name(&s.exposed.name, alias));
         let offset = at.map_or(0, |s| s.offset);
         Ok((plan, scope, offset))
     }
@@ -315,19 +315,22 @@ impl Binder<'_> {
     pub(super) fn expose_query(
         &self,
         plan: Plan,
-        alias: &str,
+        exposed: Exposed,
         columns: &[String],
         scope: &mut Scope<'_>,
     ) -> SqlResult<Plan> {
-        let plan = self.expose(plan, alias, columns, scope)?;
-        let names = scope.sources.last().map_or(&[][..], |s| &s.columns);
+        let plan = self.expose(plan, exposed, columns, scope)?;
+        let Some(source) = scope.sources.last() else {
+            return Ok(plan);
+        };
+        let (alias, names) = (&source.exposed.name, &source.columns);
         for (i, c) in names.iter().enumerate() {
             if c.name.is_empty() {
-                let args: [&dyn std::fmt::Display; 2] = [&(i + 1), &alias];
+                let args: [&dyn std::fmt::Display; 2] = [&(i + 1), alias];
                 return Err(SqlError::new(&messages::NO_COLUMN_NAME, &args).with_state(2));
             }
             if names[..i].iter().any(|n| same_name(&n.name, &c.name)) {
-                let args: [&dyn std::fmt::Display; 2] = [&c.name, &alias];
+                let args: [&dyn std::fmt::Display; 2] = [&c.name, alias];
                 return Err(SqlError::new(&messages::COLUMN_SPECIFIED_TWICE, &args));
             }
         }
@@ -338,7 +341,7 @@ impl Binder<'_> {
     pub(super) fn expose(
         &self,
         plan: Plan,
-        alias: &str,
+        exposed: Exposed,
         columns: &[String],
         scope: &mut Scope<'_>,
     ) -> SqlResult<Plan> {
@@ -348,21 +351,17 @@ impl Binder<'_> {
             } else {
                 &messages::FEWER_COLUMNS_THAN_LIST
             };
-            return Err(SqlError::new(message, &[&alias]));
+            return Err(SqlError::new(message, &[&exposed.name]));
         }
-        if scope.sources.iter().any(|s| same_name(&s.alias, alias)) {
-            return Err(SqlError::new(
-                &messages::CORRELATION_NAME_DUPLICATE,
-                &[&alias],
-            ));
-        }
+        let mut others = scope.sources.iter();
+        others.try_for_each(|s| exposed.beside(&s.exposed))?;
         let mut named = plan.columns.clone();
         if !columns.is_empty() {
             let own = Arc::make_mut(&mut named).iter_mut();
             own.zip(columns)
                 .for_each(|(c, name)| c.name = name.as_str().into());
         }
-        let source = ScopeSource::new(alias, named, scope.width());
+        let source = ScopeSource::new(exposed, named, scope.width());
         scope.sources.push(source);
         Ok(plan)
     }

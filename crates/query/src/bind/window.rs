@@ -127,6 +127,9 @@ impl Binder<'_> {
             let args: [&dyn std::fmt::Display; 2] = [&name, wanted.end()];
             return Err(SqlError::new(&messages::FUNCTION_ARGUMENT_COUNT, &args));
         }
+        if matches!(kind, WindowKind::Aggregate(_)) && args.iter().any(Expr::has_subquery) {
+            return Err(SqlError::new(&messages::AGGREGATE_OF_AGGREGATE, &[]));
+        }
         let ty = match kind {
             WindowKind::RowNumber
             | WindowKind::Rank
@@ -149,15 +152,7 @@ impl Binder<'_> {
         let mut order = Vec::new();
         for o in &over.order_by {
             let expr = self.expr(&o.expr, scope, agg)?;
-            match (&o.expr.kind, &expr.kind) {
-                (ast::ExprKind::Literal(ast::Literal::Int(_)), _) => {
-                    return Err(SqlError::new(&messages::WINDOW_ORDER_INTEGER, &[]));
-                }
-                (_, Kind::Const(_)) => {
-                    return Err(SqlError::new(&messages::WINDOW_ORDER_CONSTANT, &[]));
-                }
-                _ => {}
-            }
+            refuse_constant_order(&o.expr, &expr)?;
             order.push(SortKey {
                 expr,
                 descending: o.desc,
@@ -261,6 +256,17 @@ impl Binder<'_> {
             ast::FrameBound::Preceding(e) => FrameEdge::Preceding(counted(e)?),
             ast::FrameBound::Following(e) => FrameEdge::Following(counted(e)?),
         })
+    }
+}
+
+/// 5308 and 5309: what a window function, or an aggregate with an order of its own, cannot be ordered by.
+pub(super) fn refuse_constant_order(written: &ast::Expr, bound: &Expr) -> SqlResult<()> {
+    match (&written.kind, &bound.kind) {
+        (ast::ExprKind::Literal(ast::Literal::Int(_)), _) => {
+            Err(SqlError::new(&messages::WINDOW_ORDER_INTEGER, &[]))
+        }
+        (_, Kind::Const(_)) => Err(SqlError::new(&messages::WINDOW_ORDER_CONSTANT, &[])),
+        _ => Ok(()),
     }
 }
 

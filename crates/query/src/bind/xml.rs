@@ -76,7 +76,7 @@ impl Binder<'_> {
         agg: &mut Aggregates<'_>,
     ) -> SqlResult<Expr> {
         match &e.kind {
-            ExprKind::Column(name) => column(name, scope),
+            ExprKind::Column(name) => column(name, scope, self.host),
             _ => self.expr(e, scope, agg),
         }
     }
@@ -223,6 +223,7 @@ impl Binder<'_> {
                         parent: outer,
                         ..Scope::default()
                     },
+                    self.host,
                 )
                 .is_err()
                 {

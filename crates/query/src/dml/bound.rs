@@ -1,6 +1,8 @@
 //! A statement that changes rows, bound and not planned: everything that can be wrong with it is known, how its rows are
 //! found is chosen when it is reached.
 
+use std::collections::BTreeSet;
+
 use duramen_base::SqlResult;
 use duramen_types::SqlType;
 
@@ -9,6 +11,7 @@ use super::{Action, Dml, InsertSource};
 use crate::bind::{Binder, BoundQuery, converted};
 use crate::expr::Expr;
 use crate::optimize::Hints;
+use crate::optimize::columns::read_by;
 use crate::plan::{Node, Plan};
 
 /// A statement that changes rows, to be planned when it is reached.
@@ -45,10 +48,11 @@ impl BoundDml {
 
     /// The statement, ready to run.
     pub fn planned(mut self) -> SqlResult<Dml> {
+        let wanted = self.dml.wanted();
         match (self.later, &mut self.dml.action) {
             (Later::Rows(hints), Action::Update { plan, .. } | Action::Delete { plan, .. }) => {
                 let bound = std::mem::replace(plan, Plan::one_row());
-                *plan = hints.planned(bound)?;
+                *plan = hints.planned_for(bound, &wanted)?;
                 if self.dml.table.takes_spooled() {
                     crate::optimize::lent::mark(plan);
                 }
@@ -77,6 +81,33 @@ impl BoundDml {
             _ => {}
         }
         Ok(self.dml)
+    }
+}
+
+impl Dml {
+    /// What the statement reads of the rows that it finds: what lies in the table, and what its expressions name.
+    fn wanted(&self) -> BTreeSet<usize> {
+        let mut wanted = BTreeSet::new();
+        let offset = match &self.action {
+            Action::Insert { .. } => return wanted,
+            Action::Delete { offset, .. } => *offset,
+            Action::Update {
+                offset,
+                assignments,
+                variables,
+                ..
+            } => {
+                let exprs = assignments.iter().chain(variables);
+                exprs.for_each(|(_, e)| read_by(e, &mut wanted));
+                *offset
+            }
+        };
+        // The row's place stands behind its columns.
+        wanted.extend(offset..=offset + self.table.columns().len());
+        if let Some(output) = &self.output {
+            output.read_of_found(&mut wanted);
+        }
+        wanted
     }
 }
 

@@ -24,7 +24,7 @@ use duramen_txn::IsolationLevel;
 use duramen_types::{CollationId, SqlType, Value};
 
 use super::row;
-use crate::bind::{Binder, Scope, ScopeSource};
+use crate::bind::{Binder, Exposed, Scope, ScopeSource};
 use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::host::{Bounds, Host, Source, Table};
@@ -524,8 +524,9 @@ pub fn bind_computed_as(host: &dyn Host, table: &dyn Table, text: &str) -> SqlRe
 
 /// The columns of one table, for expressions over its rows.
 pub(crate) fn scope_of(table: &dyn Table) -> Scope<'static> {
+    let exposed = Exposed::defined(table.name());
     Scope {
-        sources: vec![ScopeSource::new(table.name(), table.out_columns(), 0)],
+        sources: vec![ScopeSource::new(exposed, table.out_columns(), 0)],
         ..Scope::default()
     }
 }

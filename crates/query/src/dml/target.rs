@@ -6,7 +6,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 use duramen_types::SqlType;
 
-use crate::bind::{Binder, Scope, same_name, unsupported, wrap};
+use crate::bind::{Binder, Exposed, Scope, not_bound, same_name, unsupported, wrap};
 use crate::expr::Expr;
 use crate::host::{Host, Source, Table, View};
 use crate::locking::{check_hints, target_lock};
@@ -18,6 +18,8 @@ pub(super) struct Targets {
     pub plan: Plan,
     pub scope: Scope<'static>,
     pub offset: usize,
+    /// The name under which FROM exposes the target.
+    pub exposed: Exposed,
     /// The columns of a target that is a query: their names, and which of the table's each is.
     pub columns: Option<Vec<(String, Option<usize>)>>,
 }
@@ -30,7 +32,7 @@ pub(super) fn target_rows(
     where_: Option<&ast::DmlWhere>,
     top: Option<&ast::Top>,
 ) -> SqlResult<Targets> {
-    let (real, alias, listed) = resolve_from(target, from)?;
+    let (real, exposed, listed) = resolve_from(binder, target, from)?;
     if let ast::TargetKind::Table(name) = &real.kind {
         check_hints(&real.hints, &name.display())?;
     }
@@ -45,11 +47,11 @@ pub(super) fn target_rows(
         if !listed {
             all.insert(0, ast::TableSource::Table(named(name, target.line)));
         }
-        let (plan, scope, offset, found) = binder.target_query(&alias, lock, &all)?;
+        let (plan, scope, offset, found) = binder.target_query(&exposed.name, lock, &all)?;
         (found.table, plan, scope, offset, Some(found.columns))
     } else {
         let table = target_table(binder.host, &real)?;
-        let (plan, scope, offset) = binder.target_from(&table, (&alias, listed), lock, from)?;
+        let (plan, scope, offset) = binder.target_from(&table, (&exposed, listed), lock, from)?;
         (table, plan, scope, offset, None)
     };
     match where_ {
@@ -69,8 +71,28 @@ pub(super) fn target_rows(
         plan,
         scope,
         offset,
+        exposed,
         columns,
     })
+}
+
+/// 4104 for a column of SET whose qualifier is not the target's. *Assumed*: a target that has an alias in FROM may be
+/// called by its own name here.
+pub(super) fn qualified(
+    binder: &Binder<'_>,
+    exposed: &Exposed,
+    target: &ast::Target,
+    column: &ast::ObjectName,
+) -> SqlResult<()> {
+    let Some((_, qualifier @ [_, ..])) = column.parts.split_last() else {
+        return Ok(());
+    };
+    match exposed.answers_to(qualifier, binder.host)
+        || own_name(binder, &target.kind).answers_to(qualifier, binder.host)
+    {
+        true => Ok(()),
+        false => Err(not_bound(column)),
+    }
 }
 
 /// The table's column that a SET clause names; 4406 for a column of a query that is none.
@@ -140,21 +162,34 @@ pub(super) fn topmost(plan: Plan, count: Expr, percent: bool) -> Plan {
 /// Finds the target among the sources of FROM: by the name it is exposed under, or as a table that is there once.
 /// Gives the table meant, its exposed name and whether FROM lists it.
 fn resolve_from(
+    binder: &Binder<'_>,
     target: &ast::Target,
     from: &[ast::TableSource],
-) -> SqlResult<(ast::Target, String, bool)> {
+) -> SqlResult<(ast::Target, Exposed, bool)> {
+    let host = binder.host;
+    let own = own_name(binder, &target.kind);
+    if from.is_empty() {
+        return Ok((target.clone(), own, false));
+    }
     let alias = target_alias(target);
     let mut refs = Vec::new();
     from.iter().for_each(|s| listed_tables(s, &mut refs));
-    let by_alias = refs.iter().find(|t| same_name(t.exposed, &alias));
-    let mut by_name = refs.iter().filter(|t| same_name(t.name, &alias));
+    let (written, whole) = match &target.kind {
+        ast::TargetKind::Table(name) => (name.parts.clone(), own.whole(host)),
+        ast::TargetKind::Variable(name) => (vec![name.clone()], vec![name.clone()]),
+    };
+    let by_alias = refs.iter().find(|t| t.exposed.answers_to(&written, host));
+    let mut by_name = refs
+        .iter()
+        .filter(|t| own_name(binder, &t.kind).answers_to(&whole, host));
     let found = match (by_alias, by_name.next(), by_name.next()) {
         (Some(t), ..) | (None, Some(t), None) => t,
         (None, Some(_), Some(_)) => {
             return Err(SqlError::new(&messages::TABLE_AMBIGUOUS, &[&alias]));
         }
-        (None, None, _) => return Ok((target.clone(), alias, false)),
+        (None, None, _) => return Ok((target.clone(), own, false)),
     };
+    let exposed = found.exposed.clone();
     let mut hints = found.hints.to_vec();
     hints.extend(target.hints.iter().cloned());
     let real = ast::Target {
@@ -162,14 +197,21 @@ fn resolve_from(
         hints,
         line: target.line,
     };
-    Ok((real, found.exposed.to_owned(), true))
+    Ok((real, exposed, true))
+}
+
+/// The name of a target, whatever FROM calls it.
+fn own_name(binder: &Binder<'_>, kind: &ast::TargetKind) -> Exposed {
+    match kind {
+        ast::TargetKind::Table(name) if binder.is_common(name) => Exposed::local(name.name(), None),
+        ast::TargetKind::Table(name) => Exposed::own(name),
+        ast::TargetKind::Variable(name) => Exposed::local(name, None),
+    }
 }
 
 /// A table or table variable that FROM lists.
 struct Listed<'t> {
-    /// Its alias, or its name.
-    exposed: &'t str,
-    name: &'t str,
+    exposed: Exposed,
     kind: ast::TargetKind,
     hints: &'t [ast::TableHint],
 }
@@ -177,16 +219,14 @@ struct Listed<'t> {
 fn listed_tables<'t>(source: &'t ast::TableSource, out: &mut Vec<Listed<'t>>) {
     match source {
         ast::TableSource::Table(t) => out.push(Listed {
-            exposed: t.alias.as_deref().unwrap_or(t.name.name()),
-            name: t.name.name(),
+            exposed: Exposed::of(&t.name, t.alias.as_deref()),
             kind: ast::TargetKind::Table(t.name.clone()),
             hints: &t.hints,
         }),
         ast::TableSource::Variable {
             name, alias, hints, ..
         } => out.push(Listed {
-            exposed: alias.as_deref().unwrap_or(name),
-            name,
+            exposed: Exposed::local(name, alias.as_deref()),
             kind: ast::TargetKind::Variable(name.clone()),
             hints,
         }),

@@ -4,17 +4,17 @@ use std::cmp::Ordering;
 
 use duramen_types::Value;
 
-use super::Param::Any;
+use super::Param::Comparable;
 use super::{ScalarFunction, same, strict};
 use crate::expr::Expr;
 
 pub(super) const TABLE: &[ScalarFunction] = &[
-    strict("greatest", &[Any], same, |v, args, _, _| {
+    strict("greatest", &[Comparable], same, |v, args, _, _| {
         Ok(outermost(v, args, Ordering::Greater))
     })
     .at_most(254)
     .sees_null(),
-    strict("least", &[Any], same, |v, args, _, _| {
+    strict("least", &[Comparable], same, |v, args, _, _| {
         Ok(outermost(v, args, Ordering::Less))
     })
     .at_most(254)

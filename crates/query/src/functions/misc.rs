@@ -3,7 +3,7 @@
 use duramen_base::SqlResult;
 use duramen_types::{SqlType, TypeId, Value};
 
-use super::Param::{Any, Text};
+use super::Param::{Any, Comparable, LongText, Text};
 use super::{ScalarFunction, int, strict};
 use crate::cx::Cx;
 use crate::expr::{Expr, Kind};
@@ -106,7 +106,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     })
     .sees_null(),
     // The hash of a string is not SQL Server's, whose algorithm is not published; that of an int is.
-    strict("checksum", &[Any], int, |v, args, _, cx| {
+    strict("checksum", &[Comparable], int, |v, args, _, cx| {
         let mut sum = 0u32;
         for (value, arg) in v.iter().zip(args) {
             sum = sum.rotate_left(4) ^ hash(value, arg, cx)?;
@@ -115,7 +115,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     })
     .at_most(254)
     .sees_null(),
-    strict("patindex", &[Text, Text], int, |v, args, _, _| {
+    strict("patindex", &[Text, LongText], int, |v, args, _, _| {
         let wide = matches!(v[1], Value::NVarChar(_));
         let collation = args[1].ty.collation;
         let pattern = duramen_types::LikePattern::compile(&v[0], None, wide, collation);

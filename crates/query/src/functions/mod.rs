@@ -30,8 +30,12 @@ use crate::expr::{Expr, Kind};
 pub enum Param {
     /// As it comes.
     Any,
+    /// The same, of what can be compared (8116).
+    Comparable,
     /// A string; other values as their text.
     Text,
+    /// The same, of text and ntext too, which other functions refuse (8116).
+    LongText,
     /// A string, or bytes as bytes.
     TextOrBytes,
     /// A string, and nothing that could become one (8116).
@@ -294,7 +298,12 @@ fn is_invalid(param: Param, arg: &Expr) -> bool {
         TypeId::Date | TypeId::Time | TypeId::DateTime2 | TypeId::DateTimeOffset
     );
     match param {
-        Param::Text | Param::TextOrBytes => new_date && !bare_null,
+        Param::Comparable => id.is_legacy_lob() || id == TypeId::Xml,
+        Param::Text | Param::TextOrBytes if id.is_legacy_lob() => true,
+        Param::LongText if id == TypeId::Image => true,
+        Param::Text | Param::LongText | Param::TextOrBytes => {
+            (new_date && !bare_null) || matches!(id, TypeId::Xml | TypeId::SqlVariant)
+        }
         Param::OnlyText => bare_null || !id.is_string(),
         Param::OnlyTextOrBytes => bare_null || !(id.is_string() || id.is_binary()),
         Param::Position => bare_null || id.is_string() || new_date,
@@ -308,10 +317,10 @@ fn promised(param: Param, arg: &Expr) -> bool {
     match param {
         Param::Int | Param::Position => id == TypeId::BigInt,
         Param::Float => id == TypeId::Float,
-        Param::Text | Param::OnlyText => id.is_string(),
+        Param::Text | Param::LongText | Param::OnlyText => id.is_string(),
         Param::TextOrBytes | Param::OnlyTextOrBytes => id.is_string() || id.is_binary(),
         Param::Date | Param::OldDate => id.is_temporal(),
-        Param::Any | Param::Number | Param::Formatted | Param::Part => true,
+        Param::Any | Param::Comparable | Param::Number | Param::Formatted | Param::Part => true,
     }
 }
 
@@ -325,17 +334,23 @@ fn brought(
     // The functions read varchar by its code page: text in UTF-8 comes to them as nvarchar. Its digest is of its bytes.
     let reads = matches!(
         param,
-        Param::Text | Param::TextOrBytes | Param::OnlyText | Param::OnlyTextOrBytes
+        Param::Text
+            | Param::LongText
+            | Param::TextOrBytes
+            | Param::OnlyText
+            | Param::OnlyTextOrBytes
     ) && function.name != "hashbytes";
     if reads && id.is_char() && arg.ty.collation.is_utf8() {
         let to = wide(&arg.ty);
         return binder.coerce(arg, to);
     }
     let to = match param {
-        Param::Any | Param::OnlyText | Param::OnlyTextOrBytes => return Ok(arg),
-        Param::Text if id.is_string() => return Ok(arg),
+        Param::Any | Param::Comparable | Param::OnlyText | Param::OnlyTextOrBytes => {
+            return Ok(arg);
+        }
+        Param::Text | Param::LongText if id.is_string() => return Ok(arg),
         Param::TextOrBytes if id.is_string() || id.is_binary() => return Ok(arg),
-        Param::Text | Param::TextOrBytes => SqlType::varchar(8000),
+        Param::Text | Param::LongText | Param::TextOrBytes => SqlType::varchar(8000),
         Param::Int | Param::Position => SqlType::BIGINT,
         Param::Float => SqlType::FLOAT,
         Param::Number => math::number_type(&arg.ty),

@@ -5,7 +5,9 @@ use std::ops::Range;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{CollationId, Spooled, SqlType, TypeId, Value, collate, cp1252};
 
-use super::Param::{Any, Float, Int, OnlyText, OnlyTextOrBytes, Position, Text, TextOrBytes};
+use super::Param::{
+    Any, Float, Int, LongText, OnlyText, OnlyTextOrBytes, Position, Text, TextOrBytes,
+};
 use super::{ScalarFunction, int, small, strict, whole};
 use crate::cx::Cx;
 use crate::expr::Expr;
@@ -236,17 +238,22 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             long_value(out, ty, cx)
         },
     ),
-    strict("charindex", &[Text, Text, Int], int, |v, args, _, cx| {
-        let text = long_units(&v[1], cx)?;
-        let mut search = Search::new(&units(&v[0]), text.len(), args[1].ty.collation, cx);
-        let from = v.get(2).map_or(1, whole).max(1) as usize - 1;
-        for at in from..text.len() {
-            if search.is_at(&text[at..])? {
-                return Ok(Value::Int(at as i32 + 1));
+    strict(
+        "charindex",
+        &[Text, LongText, Int],
+        int,
+        |v, args, _, cx| {
+            let text = long_units(&v[1], cx)?;
+            let mut search = Search::new(&units(&v[0]), text.len(), args[1].ty.collation, cx);
+            let from = v.get(2).map_or(1, whole).max(1) as usize - 1;
+            for at in from..text.len() {
+                if search.is_at(&text[at..])? {
+                    return Ok(Value::Int(at as i32 + 1));
+                }
             }
-        }
-        Ok(Value::Int(0))
-    })
+            Ok(Value::Int(0))
+        },
+    )
     .at_least(2),
     strict("ascii", &[Text], int, |v, _, _, _| {
         let first = units(&v[0]).first().copied();

@@ -29,6 +29,7 @@ mod order;
 mod reach;
 mod simplify;
 mod sizes;
+mod spared;
 mod wanted;
 pub(crate) mod width;
 
@@ -38,6 +39,7 @@ pub use sizes::Sizes;
 pub use wanted::Wanted;
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use duramen_base::given_up;
 use duramen_os::stack;
@@ -78,9 +80,14 @@ impl Hints {
 }
 
 /// The plan for a query, of which all columns are wanted.
-pub(crate) fn optimize(mut plan: Plan, hints: &Hints) -> Plan {
+pub(crate) fn optimize(plan: Plan, hints: &Hints) -> Plan {
     let wanted = (0..plan.columns.len()).collect();
-    needed::note(&mut plan, &wanted);
+    optimize_for(plan, &wanted, hints)
+}
+
+/// The plan for a query, of which these columns are wanted.
+pub(crate) fn optimize_for(mut plan: Plan, wanted: &BTreeSet<usize>, hints: &Hints) -> Plan {
+    needed::note(&mut plan, wanted);
     let given: Vec<duramen_types::SqlType> = plan.columns.iter().map(|c| c.ty).collect();
     let made = push(plan, Vec::new(), &Want::default(), hints);
     debug_assert!(

@@ -1,10 +1,12 @@
-//! Which columns of each table a plan reads: an index that holds them all answers without a look at the table.
+//! Which columns of each node a plan reads: an index that holds them all answers without a look at the table, and what
+//! nobody reads is not computed.
 
 use std::collections::BTreeSet;
 
 use duramen_os::stack;
 
 use super::columns::{outer_of, read_by};
+use super::spared::spare;
 use crate::children::{each_expr, each_input_mut};
 use crate::plan::{Node, Plan};
 
@@ -16,6 +18,7 @@ pub fn note(plan: &mut Plan, wanted: &Columns) {
 }
 
 fn note_into(plan: &mut Plan, wanted: &Columns) {
+    spare(plan, wanted);
     let mut own = Columns::new();
     let mut below = wanted.clone();
     each_expr(plan, &mut |e| read_by(e, &mut own));
@@ -48,13 +51,6 @@ fn note_into(plan: &mut Plan, wanted: &Columns) {
                     read_by(e, &mut read);
                 }
             }
-            // A column that nobody wants is computed all the same, but for plain ones.
-            for e in exprs
-                .iter()
-                .filter(|e| !matches!(e.kind, crate::expr::Kind::Column { .. }))
-            {
-                read_by(e, &mut read);
-            }
             note(input, &read);
         }
         Node::Assign { input, .. } => note(input, &own),
@@ -85,11 +81,12 @@ fn note_into(plan: &mut Plan, wanted: &Columns) {
                 read_by(l, &mut sides.0);
                 read_by(r, &mut sides.1);
             }
+            // What the right side spares it does not read of the left.
+            note(right, &sides.1);
             if *apply {
                 outer_of(right, 1, &mut sides.0);
             }
             note(left, &sides.0);
-            note(right, &sides.1);
         }
         // Zones are marked in plans that are done.
         Node::Parallel { .. } => {}

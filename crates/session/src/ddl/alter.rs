@@ -8,6 +8,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{
     ConstraintState, NewColumn, NewIndex, NewTable, ObjectKind, Place, TableDef, fold,
 };
+use duramen_query::bind::Exposed;
 use duramen_tsql::ast::{self, AlterTableAction};
 use duramen_txn::LockMode;
 use duramen_types::{ConvertCtx, SqlType, TypeId, Value, convert};
@@ -146,7 +147,7 @@ impl Ddl<'_> {
         let mut new: NewColumn = self.column(c, &nothing)?;
         if c.computed.is_some() {
             let columns = constraints::of_table(&table);
-            self.type_of(&table.name, &columns, c, &mut new)?;
+            self.type_of((table.schema, &table.name), &columns, c, &mut new)?;
             return self.add_computed(table, &new);
         }
         if new.rowguid && table.columns.iter().any(|o| o.rowguid) {
@@ -294,7 +295,12 @@ impl Ddl<'_> {
                     .add_default(self.tx, &table, at, name, &text)
             }
             ast::ConstraintKind::Check { .. } => {
-                let new = self.check(&table.name, &constraints::of_table(&table), c, state)?;
+                let new = self.check(
+                    (table.schema, &table.name),
+                    &constraints::of_table(&table),
+                    c,
+                    state,
+                )?;
                 let next = self.db.catalog.add_check(self.tx, &table, &new);
                 let next = next.map_err(|e| self.name_taken(e))?;
                 if check && let Some(made) = next.checks.last() {
@@ -613,7 +619,8 @@ impl Ddl<'_> {
         };
         let parsed = duramen_tsql::parse_condition(text, &options)
             .or_else(|_| duramen_tsql::parse_expression(text, &options))?;
-        let bound = self.bound(&table.name, &constraints::of_table(table), &parsed)?;
+        let of_table = constraints::of_table(table);
+        let bound = self.bound(Exposed::defined(&table.name), &of_table, &parsed)?;
         Ok(bound.columns_read().contains(&at))
     }
 

@@ -63,7 +63,7 @@ impl Ddl<'_> {
         for (at, c) in defined.enumerate() {
             if c.computed.is_some() {
                 let name = new.name.clone();
-                self.type_of(&name, &columns, c, &mut new.columns[at])?;
+                self.type_of((new.schema, &name), &columns, c, &mut new.columns[at])?;
             }
         }
         Ok(())
@@ -72,7 +72,7 @@ impl Ddl<'_> {
     /// Finds the type of one; 1759 and 4936.
     pub(super) fn type_of(
         &self,
-        table: &str,
+        table: (i32, &str),
         columns: &[Declared],
         c: &ast::ColumnDef,
         new: &mut NewColumn,
@@ -82,16 +82,16 @@ impl Ddl<'_> {
         };
         let line = c.line as i32;
         let bound = self
-            .bound(table, columns, &computed.expr)
+            .bound(self.exposed(table)?, columns, &computed.expr)
             .map_err(|e| e.at_line(line))?;
         let mut read = bound.columns_read().into_iter().map(|i| &columns[i]);
         if let Some(other) = read.find(|d| d.computed) {
-            let args: [&dyn std::fmt::Display; 2] = [&other.name, &table];
+            let args: [&dyn std::fmt::Display; 2] = [&other.name, &table.1];
             let error = SqlError::new(&messages::COMPUTED_IN_COMPUTED, &args);
             return Err(error.with_state(0).at_line(line));
         }
         if computed.persisted && changes(&computed.expr) {
-            let args: [&dyn std::fmt::Display; 2] = [&c.name, &table];
+            let args: [&dyn std::fmt::Display; 2] = [&c.name, &table.1];
             let error = SqlError::new(&messages::COMPUTED_NOT_PERSISTABLE, &args);
             return Err(error.at_line(line));
         }

@@ -10,7 +10,7 @@ use duramen_catalog::{
     ConstraintState, ForeignKeyDef, NewCheck, NewColumn, NewForeignKey, ObjectKind, TableDef, fold,
 };
 use duramen_query::Binder;
-use duramen_query::bind::{Scope, ScopeColumn, ScopeSource};
+use duramen_query::bind::{Exposed, Scope, ScopeColumn, ScopeSource};
 use duramen_query::host::Host;
 use duramen_tsql::ast::{self, ReferenceAction};
 use duramen_types::SqlType;
@@ -68,7 +68,7 @@ pub(super) struct Referring<'t> {
 }
 
 /// The names of the columns as a condition over the table sees them.
-fn scope(table: &str, columns: &[Declared]) -> Scope<'static> {
+fn scope(table: Exposed, columns: &[Declared]) -> Scope<'static> {
     let columns = columns.iter().map(|c| ScopeColumn {
         name: c.name.as_str().into(),
         ty: c.ty,
@@ -83,11 +83,18 @@ fn scope(table: &str, columns: &[Declared]) -> Scope<'static> {
 }
 
 impl Ddl<'_> {
+    /// What a table, by its schema and name, is called in an expression of its own.
+    pub(super) fn exposed(&self, (schema, table): (i32, &str)) -> SqlResult<Exposed> {
+        let snapshot = self.db.catalog.snapshot()?;
+        let table = crate::run::short_name(table);
+        Ok(Exposed::table(snapshot.schema_name(schema), table))
+    }
+
     /// The condition or expression of a constraint or computed column, bound to find its errors; with the columns it
     /// reads and its type.
     pub(super) fn bound(
         &self,
-        table: &str,
+        table: Exposed,
         columns: &[Declared],
         e: &ast::Expr,
     ) -> SqlResult<duramen_query::Expr> {
@@ -109,7 +116,7 @@ impl Ddl<'_> {
 
     pub(super) fn check(
         &self,
-        table: &str,
+        table: (i32, &str),
         columns: &[Declared],
         c: &ast::TableConstraint,
         state: ConstraintState,
@@ -123,7 +130,7 @@ impl Ddl<'_> {
             return Err(refuse("this constraint", c.line));
         };
         let bound = self
-            .bound(table, columns, expr)
+            .bound(self.exposed(table)?, columns, expr)
             .map_err(|e| e.at_line(c.line as i32))?;
         let read: Vec<usize> = bound.columns_read().into_iter().collect();
         let column = match read.as_slice() {

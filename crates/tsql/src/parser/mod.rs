@@ -35,7 +35,7 @@ use duramen_os::memory::meter;
 use duramen_os::stack;
 
 use crate::MAX_HEIGHT;
-use crate::ast::{Batch, ObjectName, Span, VariableRole, VariableUse};
+use crate::ast::{Batch, ObjectName, Span, VariableRole, VariableUse, XML_METHODS};
 use crate::lexer::{Tok, Token, tokenize};
 
 /// How deep the parser may recurse: parentheses, subqueries, calls, blocks within each other.
@@ -416,8 +416,11 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// A name of four parts begins with a server's.
+    /// A name of four parts begins with a server's, unless it is that of a column's method.
     fn note_server(&mut self, name: &ObjectName) {
+        if self.is_op('(') && XML_METHODS.contains(&name.name()) {
+            return;
+        }
         if let Some(server) = name.server().filter(|s| !s.is_empty()) {
             self.servers.push((server.to_owned(), name.line));
         }
