@@ -7,6 +7,7 @@
 mod attacks;
 mod crowds;
 mod files;
+mod mixed;
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
