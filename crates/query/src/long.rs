@@ -330,12 +330,14 @@ pub(crate) fn arithmetic(
     joined(op, a, (&b, &second.ty), ty, cx)
 }
 
-/// Bytes of the first operand that are counted already: of one that the statement has made itself. What lies in a row or a
-/// variable stays beside what is made of it.
-fn counted(a: &Cow<'_, Value>, first: &Expr, cx: &Cx<'_>) -> usize {
-    match (a, &first.kind) {
-        (Cow::Borrowed(_), _) | (_, Kind::Const(_) | Kind::Variable(_) | Kind::Column { .. }) => 0,
-        (Cow::Owned(a), _) if cx.values_made() >= a.heap_bytes() => a.heap_bytes(),
+/// Bytes of an operand's value that are counted already: of one that the statement has made itself.
+fn counted(value: &Value, operand: &Expr, cx: &Cx<'_>) -> usize {
+    let read = matches!(
+        operand.kind,
+        Kind::Const(_) | Kind::Variable(_) | Kind::Column { .. }
+    );
+    match value.heap_bytes() {
+        bytes if !read && cx.values_made() >= bytes => bytes,
         _ => 0,
     }
 }
@@ -348,7 +350,12 @@ fn joined(
     cx: &Cx<'_>,
 ) -> SqlResult<Value> {
     let all = joined_bytes(&a, b, ty);
-    cx.make(all, all.saturating_sub(counted(&a, first, cx)))?;
+    // What lies in a row or a variable stays beside what is made of it.
+    let made = match &a {
+        Cow::Owned(a) => counted(a, first, cx),
+        Cow::Borrowed(_) => 0,
+    };
+    cx.make(all, all.saturating_sub(made))?;
     match (op, ty.id, &*a, b) {
         (BinaryOp::Add, TypeId::VarChar, Value::VarChar(_), Value::VarChar(_))
         | (BinaryOp::Add, TypeId::NVarChar, Value::NVarChar(_), Value::NVarChar(_))
