@@ -19,20 +19,31 @@ use crate::identity::Blocks;
 use crate::rows::Base;
 use crate::rowversions::Counter;
 use crate::snapshot::Snapshot;
+use crate::weight::Weight;
 use crate::{bootstrap, load};
 
 /// Days from 1900-01-01 to 1970-01-01.
 const EPOCH_DAYS: i64 = 25_567;
 
 pub(crate) struct State {
-    /// What everybody sees; read when somebody first asks.
+    /// What everybody sees; read when somebody first asks. Changed by [`State::show`] alone.
     pub committed: Option<Arc<Snapshot>>,
+    weight: Weight,
     /// The last number given to a change.
     pub stamp: u64,
     /// What open transactions have changed, by [`duramen_txn::LockOwner::id`].
     pub drafts: BTreeMap<u64, Draft>,
     /// The object id given out last.
     last_object: i32,
+}
+
+impl State {
+    /// Everybody sees these definitions from now on; `None`: whoever asks reads them.
+    pub fn show(&mut self, next: Option<Arc<Snapshot>>) {
+        let before = std::mem::replace(&mut self.committed, next);
+        self.weight
+            .changes(before.as_deref(), self.committed.as_deref());
+    }
 }
 
 /// The catalog of one open database. Shared by all sessions.
@@ -77,6 +88,7 @@ impl CatalogDb {
                 Rank::Catalog,
                 State {
                     committed: None,
+                    weight: Weight::new(&db.engine.memory),
                     stamp: 1,
                     drafts: BTreeMap::new(),
                     last_object: 0,
@@ -119,7 +131,7 @@ impl CatalogDb {
             Some(s) => s.clone(),
             None => {
                 let read = Arc::new(self.read_rows(state.stamp)?);
-                state.committed = Some(read.clone());
+                state.show(Some(read.clone()));
                 read
             }
         };
@@ -161,7 +173,7 @@ impl CatalogDb {
 
     /// Forgets the snapshot that everybody sees: who asks next reads the rows. Nobody may be changing them.
     pub fn reload(&self) {
-        self.state.lock().committed = None;
+        self.state.lock().show(None);
         self.invalidate();
     }
 

@@ -109,7 +109,7 @@ impl CatalogDb {
         if planted::on(Bug::NameBeforeLock) {
             let mut seen = Snapshot::clone(&committed);
             change(&mut seen, stamp);
-            state.committed = Some(Arc::new(seen));
+            state.show(Some(Arc::new(seen)));
         }
         let draft = state.drafts.entry(tx.owner.id()).or_insert_with(|| Draft {
             owner: tx.owner.clone(),
@@ -288,7 +288,7 @@ impl Definitions for CatalogDb {
                 Some((view, base)) if Arc::ptr_eq(base, &committed) => view.clone(),
                 _ => Arc::new(draft.apply_to(&committed)),
             };
-            state.committed = Some(next);
+            state.show(Some(next));
             for other in state.drafts.values_mut() {
                 other.view = None;
                 other.owner.set_draft(temporary, engine.next_draft());

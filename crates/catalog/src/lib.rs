@@ -39,6 +39,7 @@ mod settings;
 pub mod shape;
 mod snapshot;
 pub mod system_tables;
+mod weight;
 
 pub use catalog::{CatalogDb, date_time, now};
 pub use ddl::{

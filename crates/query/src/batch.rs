@@ -74,9 +74,17 @@ pub use values::{ValueFile, ValueSorter};
 
 /// Rows that operators gather before they hand them on.
 pub const BATCH_ROWS: usize = 1024;
-/// Bytes of those, about, where there is more than one row: several batches are on their way at a time, and nobody asks for
-/// their memory.
+/// Bytes of those, about, where there is more than one row: several batches are on their way at a time, and only the last of
+/// them, which waits for the client, is told of.
 const BATCH_BYTES: usize = 512 << 10;
+
+/// The same while the server is short of memory.
+const SHORT_BYTES: usize = 64 << 10;
+
+/// Whether columns of so many bytes make a batch, however few rows they are.
+fn is_enough(bytes: usize, cx: &Cx<'_>) -> bool {
+    bytes > BATCH_BYTES || bytes > SHORT_BYTES && !cx.host.workspace().has_memory(BATCH_BYTES)
+}
 
 /// How many rows go into a batch, where `rows` of them take `bytes`.
 pub(crate) fn rows_together(bytes: usize, rows: usize) -> usize {

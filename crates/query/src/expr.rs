@@ -200,10 +200,10 @@ impl Expr {
             Kind::Variable(slot) => long::own(&cx.vars[*slot], &self.ty, cx),
             Kind::Global(name) => cx.host.global(name),
             Kind::Arithmetic(op, l, r) => {
-                let a = l.eval(row, cx)?;
                 if self.ty.is_max() {
-                    return long::arithmetic(*op, (a, &l.ty), (row, r), &self.ty, cx);
+                    return long::arithmetic(*op, (l, r), row, &self.ty, cx);
                 }
+                let a = l.eval(row, cx)?;
                 let b = r.eval(row, cx)?;
                 duramen_types::arithmetic(*op, &a, &l.ty, &b, &r.ty, &self.ty, &cx.convert)
             }

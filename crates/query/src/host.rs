@@ -244,12 +244,15 @@ pub trait RowCursor {
     /// Appends some of the next rows to `out`, one column for each of `wanted` (places of columns). How many; 0 at the
     /// end. Rows are given out once, by this or by `next`.
     fn fill(&mut self, wanted: &[usize], out: &mut [Column], cx: &mut Cx<'_>) -> SqlResult<usize> {
-        let mut rows = 0;
+        let (mut rows, mut bytes) = (0, 0);
         while rows < crate::exec::BATCH_ROWS
+            && bytes < crate::passing::TOGETHER
             && let Some((_, mut row)) = self.next(cx)?
         {
             for (column, at) in out.iter_mut().zip(wanted) {
-                column.push(std::mem::take(&mut row[*at]));
+                let value = std::mem::take(&mut row[*at]);
+                bytes += value.heap_bytes();
+                column.push(value);
             }
             rows += 1;
         }

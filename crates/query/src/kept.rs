@@ -12,8 +12,9 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::Value;
 
-use crate::batch::{Keeper, Kept, rows_together};
+use crate::batch::{Keeper, Kept};
 use crate::cx::Cx;
+use crate::passing::rows_together;
 use crate::plan::{Columns, Row};
 use crate::spill::Grant;
 
@@ -194,7 +195,7 @@ impl Spool {
         self.write_waiting()?;
         Ok(Spooled {
             first: self.first,
-            _held: self.held,
+            held: self.held,
             rest: self.rest.map(Keeper::finish).transpose()?,
             rows: self.rows,
         })
@@ -205,7 +206,7 @@ impl Spool {
 #[derive(Default)]
 pub struct Spooled {
     first: Vec<Row>,
-    _held: Held,
+    held: Held,
     rest: Option<Kept>,
     rows: usize,
 }
@@ -291,11 +292,12 @@ impl SpoolReader {
         }
     }
 
-    /// At most `n` rows, as long as they come from memory; `None` at the end.
+    /// At most `n` rows, of wide ones fewer, as long as they come from memory; `None` at the end.
     pub fn next(&mut self, n: usize) -> SqlResult<Option<Vec<Row>>> {
         let left = &self.of.first[self.at..];
         if !left.is_empty() {
-            let some = left[..n.min(left.len())].to_vec();
+            let together = rows_together(self.of.held.bytes(), self.of.first.len());
+            let some = left[..n.min(together).min(left.len())].to_vec();
             self.at += some.len();
             return Ok(Some(some));
         }

@@ -26,6 +26,7 @@ mod merge_join;
 mod optimize;
 mod output;
 mod parallel;
+mod passing;
 mod plan;
 pub mod profile;
 mod rare;

@@ -1,5 +1,6 @@
 //! Long texts and long bytes: copied, changed and put together in pieces, between which the statement may be given up.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use duramen_base::SqlResult;
@@ -56,6 +57,7 @@ pub(crate) fn own(v: &Value, ty: &SqlType, cx: &Cx<'_>) -> SqlResult<Value> {
 }
 
 fn copy(v: &Value, ty: &SqlType, cx: &Cx<'_>) -> SqlResult<Value> {
+    cx.room_for(v.heap_bytes())?;
     Ok(match v {
         Value::Spooled(s) => return in_memory(s, ty, cx),
         Value::VarChar(b) => Value::VarChar(copied(b, cx)?),
@@ -297,59 +299,103 @@ fn joined_bytes(a: &Value, b: &Value, ty: &SqlType) -> usize {
     bytes(a).saturating_add(bytes(b))
 }
 
-/// `a + b` of a (max) type. What needs no conversion is put behind the first, which is not copied for it; nor is the second,
-/// when it is a variable.
+/// The column or variable that an operand is, if it is in memory: it is read where it lies.
+fn at_hand<'r>(e: &Expr, row: &'r [Value], cx: &'r Cx<'_>) -> Option<&'r Value> {
+    let value = match e.kind {
+        Kind::Column { depth: 0, index } => &row[index],
+        Kind::Variable(slot) => &cx.vars[slot],
+        _ => return None,
+    };
+    (!matches!(value, Value::Spooled(_))).then_some(value)
+}
+
+/// `a + b` of a (max) type. What needs no conversion is put behind the first; what lies in a row or a variable is not copied
+/// before there is room for both.
 pub(crate) fn arithmetic(
     op: BinaryOp,
-    (a, of_a): (Value, &SqlType),
-    (row, second): (&[Value], &Expr),
+    (first, second): (&Expr, &Expr),
+    row: &[Value],
     ty: &SqlType,
     cx: &mut Cx<'_>,
 ) -> SqlResult<Value> {
-    let slot = match second.kind {
-        Kind::Variable(slot) if second.ty.is_max() => Some(slot),
-        _ => None,
-    };
-    if let Some(slot) = slot
-        && !matches!(cx.vars[slot], Value::Spooled(_))
-    {
-        // It is back before anybody sees that it is not there.
-        let b = std::mem::take(&mut cx.vars[slot]);
-        let joined = joined(op, (a, of_a), (&b, &second.ty), ty, cx);
-        cx.vars[slot] = b;
-        return joined;
+    if let (Some(a), Some(b)) = (at_hand(first, row, cx), at_hand(second, row, cx)) {
+        let a = (Cow::Borrowed(a), first);
+        return joined(op, a, (b, &second.ty), ty, cx);
+    }
+    let a = (Cow::Owned(first.eval(row, cx)?), first);
+    if let Some(b) = at_hand(second, row, cx) {
+        return joined(op, a, (b, &second.ty), ty, cx);
     }
     let b = second.eval(row, cx)?;
-    joined(op, (a, of_a), (&b, &second.ty), ty, cx)
+    joined(op, a, (&b, &second.ty), ty, cx)
+}
+
+/// Bytes of an operand's value that are counted already: of one that the statement has made itself.
+fn counted(value: &Value, operand: &Expr, cx: &Cx<'_>) -> usize {
+    let read = matches!(
+        operand.kind,
+        Kind::Const(_) | Kind::Variable(_) | Kind::Column { .. }
+    );
+    match value.heap_bytes() {
+        bytes if !read && cx.values_made() >= bytes => bytes,
+        _ => 0,
+    }
 }
 
 fn joined(
     op: BinaryOp,
-    (a, of_a): (Value, &SqlType),
+    (a, first): (Cow<'_, Value>, &Expr),
     (b, of_b): (&Value, &SqlType),
     ty: &SqlType,
     cx: &Cx<'_>,
 ) -> SqlResult<Value> {
     let all = joined_bytes(&a, b, ty);
-    // What the first takes is counted already, where it was made itself.
-    let counted = match cx.values_made() {
-        made if made >= a.heap_bytes() => a.heap_bytes(),
-        _ => 0,
+    // What lies in a row or a variable stays beside what is made of it.
+    let made = match &a {
+        Cow::Owned(a) => counted(a, first, cx),
+        Cow::Borrowed(_) => 0,
     };
-    cx.make(all, all.saturating_sub(counted))?;
-    match (op, ty.id, a, b) {
-        (BinaryOp::Add, TypeId::VarChar, Value::VarChar(mut a), Value::VarChar(b)) => {
-            append(&mut a, b, cx)?;
-            Ok(Value::VarChar(a))
+    cx.make(all, all.saturating_sub(made))?;
+    match (op, ty.id, &*a, b) {
+        (BinaryOp::Add, TypeId::VarChar, Value::VarChar(_), Value::VarChar(_))
+        | (BinaryOp::Add, TypeId::NVarChar, Value::NVarChar(_), Value::NVarChar(_))
+        | (BinaryOp::Add, TypeId::VarBinary, Value::Binary(_), Value::Binary(_)) => {
+            let mut out = match a {
+                Cow::Owned(a) => a,
+                Cow::Borrowed(a) => with_room(a, b, cx)?,
+            };
+            extend(&mut out, b, cx)?;
+            Ok(out)
         }
-        (BinaryOp::Add, TypeId::NVarChar, Value::NVarChar(mut a), Value::NVarChar(b)) => {
-            append(&mut a, b, cx)?;
-            Ok(Value::NVarChar(a))
+        _ => duramen_types::arithmetic(op, &a, &first.ty, b, of_b, ty, &cx.convert),
+    }
+}
+
+/// A copy of a text or bytes with room for others behind.
+fn with_room(a: &Value, b: &Value, cx: &Cx<'_>) -> SqlResult<Value> {
+    let mut out = match (a, b) {
+        (Value::NVarChar(a), Value::NVarChar(b)) => {
+            Value::NVarChar(Vec::with_capacity(a.len() + b.len()))
         }
-        (BinaryOp::Add, TypeId::VarBinary, Value::Binary(mut a), Value::Binary(b)) => {
-            append(&mut a, b, cx)?;
-            Ok(Value::Binary(a))
+        (Value::Binary(a), Value::Binary(b)) => {
+            Value::Binary(Vec::with_capacity(a.len() + b.len()))
         }
-        (op, _, a, b) => duramen_types::arithmetic(op, &a, of_a, b, of_b, ty, &cx.convert),
+        (Value::VarChar(a), Value::VarChar(b)) => {
+            Value::VarChar(Vec::with_capacity(a.len() + b.len()))
+        }
+        _ => return Ok(a.clone()),
+    };
+    extend(&mut out, a, cx)?;
+    Ok(out)
+}
+
+/// Puts a text or bytes behind others of their kind.
+fn extend(out: &mut Value, more: &Value, cx: &Cx<'_>) -> SqlResult<()> {
+    match (out, more) {
+        (Value::VarChar(out), Value::VarChar(more)) | (Value::Binary(out), Value::Binary(more)) => {
+            append(out, more, cx)
+        }
+        (Value::NVarChar(out), Value::NVarChar(more)) => append(out, more, cx),
+        _ => Ok(()),
     }
 }

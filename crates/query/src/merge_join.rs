@@ -20,6 +20,7 @@ use crate::exec::{BATCH_ROWS, Operator, open_for};
 use crate::expr::Expr;
 use crate::kept::{Held, Spool, SpoolReader, Spooled, row_bytes};
 use crate::key::compare_nullable;
+use crate::passing::{Passing, rows_together};
 use crate::plan::{Columns, JoinKind, Node, Plan, Row};
 
 /// One side: its rows with their keys, the next one looked at before it is taken.
@@ -80,7 +81,7 @@ struct Group {
     before: usize,
     /// Of each, in all, whether it has found a partner.
     found: Vec<bool>,
-    _held: Held,
+    held: Held,
     file: Option<Arc<Spooled>>,
     reader: Option<SpoolReader>,
 }
@@ -131,6 +132,8 @@ pub struct MergeJoin<'p> {
     left_group: Option<Group>,
     current: Option<Current>,
     pending: VecDeque<Row>,
+    /// Of the rows in `pending`.
+    passing: Passing,
     done: bool,
 }
 
@@ -165,12 +168,13 @@ impl<'p> MergeJoin<'p> {
             left_group: None,
             current: None,
             pending: VecDeque::new(),
+            passing: Passing::of(plan.columns.iter().map(|c| &c.ty)),
             done: false,
         }))
     }
 
     pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
-        while self.pending.len() < cx.wanted && !self.done {
+        while !self.is_full(cx) && !self.done {
             match (&self.left_group, &self.current) {
                 (Some(_), _) => self.alone_of_group(cx)?,
                 (None, Some(_)) => self.pair(cx)?,
@@ -178,7 +182,19 @@ impl<'p> MergeJoin<'p> {
             }
         }
         let n = self.pending.len().min(cx.wanted);
+        self.passing.go_on(cx);
         Ok((n > 0).then(|| self.pending.drain(..n).collect()))
+    }
+
+    /// Whether there are enough rows for a batch.
+    fn is_full(&self, cx: &Cx<'_>) -> bool {
+        self.pending.len() >= cx.wanted || self.passing.is_full()
+    }
+
+    /// One more row comes out.
+    fn give(&mut self, row: Row) {
+        self.passing.add(&row);
+        self.pending.push_back(row);
     }
 
     /// Puts the current row beside the group's rows, until a batch is full or the group has been through.
@@ -191,7 +207,7 @@ impl<'p> MergeJoin<'p> {
         };
         loop {
             while current.at < group.rows.len() {
-                if self.pending.len() >= cx.wanted {
+                if self.pending.len() >= cx.wanted || self.passing.is_full() {
                     self.current = Some(current);
                     return Ok(());
                 }
@@ -210,6 +226,7 @@ impl<'p> MergeJoin<'p> {
                 if holds {
                     current.matched = true;
                     group.found[group.before + current.at] = true;
+                    self.passing.add(&joined);
                     self.pending.push_back(joined);
                 }
                 current.at += 1;
@@ -316,7 +333,7 @@ impl<'p> MergeJoin<'p> {
             rows,
             before: 0,
             found: vec![false; n],
-            _held: held,
+            held,
             file,
             reader: None,
         });
@@ -346,7 +363,10 @@ impl<'p> MergeJoin<'p> {
             Some(_) => (0, group.rows.len()),
             None => (
                 group.before,
-                group.rows.len().min(group.before + BATCH_ROWS),
+                group
+                    .rows
+                    .len()
+                    .min(group.before + rows_together(group.held.bytes(), group.rows.len())),
             ),
         };
         for (row, found) in group.rows[begin..end]
@@ -356,7 +376,7 @@ impl<'p> MergeJoin<'p> {
             if !found {
                 let mut out = vec![Value::Null; self.left_width];
                 out.extend_from_slice(row);
-                self.pending.push_back(out);
+                self.give(out);
             }
         }
         let more = match group.file {
@@ -387,7 +407,7 @@ impl<'p> MergeJoin<'p> {
     fn alone_left(&mut self, mut row: Row) {
         if self.outer_left {
             row.resize(self.left_width + self.right_width, Value::Null);
-            self.pending.push_back(row);
+            self.give(row);
         }
     }
 
@@ -395,7 +415,7 @@ impl<'p> MergeJoin<'p> {
         if self.outer_right {
             let mut out = vec![Value::Null; self.left_width];
             out.extend(row);
-            self.pending.push_back(out);
+            self.give(out);
         }
     }
 }

@@ -15,8 +15,9 @@ use crate::cx::Cx;
 use crate::exec::{BATCH_ROWS, Operator, open, open_for};
 use crate::expr::Expr;
 use crate::host::RowCursor;
-use crate::kept::{Held, Leaving, Spool, SpoolReader, Spooled, row_bytes, rows_bytes};
+use crate::kept::{Held, Leaving, Spool, SpoolReader, Spooled, rows_bytes};
 use crate::key::{KeyIndex, RowKey};
+use crate::passing::{Passing, rows_together};
 use crate::plan::{JoinKind, Node, Plan, Row};
 use crate::seek_join::{FEW_ROWS, SeekJoin};
 
@@ -34,7 +35,7 @@ pub struct Join<'p> {
     /// Of a right side whose rows come even without a partner: which have had one.
     right_matched: Vec<bool>,
     table: Option<KeyIndex>,
-    _held: Held,
+    held: Held,
     spool: Option<Arc<Spooled>>,
     seek: Option<SeekJoin<'p>>,
     /// How many rows on the left have sought, where it is not known whether they are few.
@@ -52,13 +53,11 @@ pub struct Join<'p> {
     /// After the last row on the left: the rows on the right that nobody has joined.
     lonely: Option<Lonely>,
     tried: usize,
-    /// A value may be large; bytes of the rows in `pending`, then.
-    may_be_large: bool,
-    pending_bytes: usize,
+    /// Of the rows in `pending`.
+    passing: Passing,
+    /// Of the rows at hand on the right, where those come anew for each row on the left.
+    at_hand: Passing,
 }
-
-/// Joined rows that are kept for a batch take no more than so many bytes, if they are not that large.
-const LARGE: usize = 1 << 20;
 
 /// A left row on its way through its partners: whoever wants few rows pays for few, however many partners there are.
 struct Probing<'p> {
@@ -145,7 +144,7 @@ pub fn over<'p>(
         right: Vec::new(),
         right_matched: Vec::new(),
         table: None,
-        _held: Held::default(),
+        held: Held::default(),
         spool: None,
         hash,
         on: on.as_ref(),
@@ -158,8 +157,8 @@ pub fn over<'p>(
         probing: None,
         lonely: None,
         tried: 0,
-        may_be_large: plan.columns.iter().any(|c| c.ty.is_max()),
-        pending_bytes: 0,
+        passing: Passing::of(plan.columns.iter().map(|c| &c.ty)),
+        at_hand: Passing::of(right.columns.iter().map(|c| &c.ty)),
         sought: (seek.is_some() && may_stop).then_some(0),
         seek,
     };
@@ -245,7 +244,7 @@ impl<'p> Join<'p> {
             }
             self.table = Some(index);
         }
-        self._held = held;
+        self.held = held;
         Ok(None)
     }
 
@@ -283,14 +282,14 @@ impl<'p> Join<'p> {
             }
         }
         let n = self.pending.len().min(cx.wanted);
-        self.pending_bytes = 0;
+        self.passing.go_on(cx);
         let rows = (n > 0).then(|| self.pending.drain(..n).collect());
         Ok(Step::Rows(rows))
     }
 
     /// Whether there are enough rows for a batch.
     fn is_full(&self, cx: &Cx<'_>) -> bool {
-        self.pending.len() >= cx.wanted || self.pending_bytes > LARGE
+        self.pending.len() >= cx.wanted || self.passing.is_full()
     }
 
     /// Gives out some of the right rows that nobody has joined; false when there are no more.
@@ -309,7 +308,8 @@ impl<'p> Join<'p> {
         let rows = match &lonely.file {
             Some(_) => &from_file[..],
             None => {
-                let end = self.right.len().min(lonely.at + BATCH_ROWS);
+                let some = rows_together(self.held.bytes(), self.right.len());
+                let end = self.right.len().min(lonely.at + some);
                 &self.right[lonely.at..end]
             }
         };
@@ -320,6 +320,7 @@ impl<'p> Join<'p> {
             if !matched {
                 let mut out = vec![Value::Null; self.left_width];
                 out.extend_from_slice(row);
+                self.passing.add(&out);
                 self.pending.push_back(out);
             }
         }
@@ -380,9 +381,12 @@ impl<'p> Join<'p> {
                 Some(operator) => operator,
                 None => open(self.right_plan, cx)?,
             };
-            while self.right.len() < cx.wanted {
+            while self.right.len() < cx.wanted && !self.at_hand.is_full() {
                 match operator.next(cx)? {
-                    Some(batch) => self.right.extend(batch),
+                    Some(batch) => {
+                        batch.iter().for_each(|row| self.at_hand.add(row));
+                        self.right.extend(batch);
+                    }
                     None => return Ok(More::Nothing),
                 }
             }
@@ -390,6 +394,7 @@ impl<'p> Join<'p> {
         };
         let read = read();
         cx.pop_outer();
+        self.at_hand.go_on(cx);
         read
     }
 
@@ -416,7 +421,7 @@ impl<'p> Join<'p> {
         let Some(seek) = &self.seek else {
             return Ok(More::Nothing);
         };
-        let (rows, ended) = seek.some(&mut *cursor, cx.wanted, cx)?;
+        let (rows, ended) = seek.some(&mut *cursor, cx.wanted, &mut self.at_hand, cx)?;
         for row in rows {
             let mut own = Vec::with_capacity(self.hash.len());
             for (_, r) in self.hash {
@@ -494,9 +499,7 @@ impl<'p> Join<'p> {
                     if let Some(slot) = self.right_matched.get_mut(probing.before + i) {
                         *slot = true;
                     }
-                    if self.may_be_large {
-                        self.pending_bytes += row_bytes(&joined);
-                    }
+                    self.passing.add(&joined);
                     self.pending.push_back(joined);
                 }
             }
@@ -507,6 +510,7 @@ impl<'p> Join<'p> {
         if !probing.matched && matches!(self.kind, JoinKind::Left | JoinKind::Full) {
             let mut out = probing.left;
             out.resize(self.left_width + self.right_width, Value::Null);
+            self.passing.add(&out);
             self.pending.push_back(out);
         }
         Ok(())

@@ -6,8 +6,8 @@ use duramen_types::Value;
 use crate::cx::Cx;
 use crate::expr::{Expr, Kind};
 use crate::host::{Bounds, Limit, Locator, Reached, RowCursor};
-use crate::kept::row_bytes;
 use crate::locking::ScanLock;
+use crate::passing::Passing;
 use crate::plan::{Node, Plan, Row, Seek};
 
 pub struct TableScan<'p> {
@@ -16,13 +16,10 @@ pub struct TableScan<'p> {
     with_locators: bool,
     /// Rows for which this does not hold are passed over. Of a scan for rows to change: and their locks given back.
     filter: Option<&'p Expr>,
-    /// A value may be large.
-    may_be_large: bool,
+    passing: Passing,
     _plan: &'p Plan,
 }
 
-/// Rows of a batch take no more than so many bytes, if they are not that large.
-const LARGE: usize = 1 << 20;
 /// Rows that are passed over between two looks at whether somebody still wants the others.
 const PASSED: usize = 64;
 
@@ -37,7 +34,7 @@ impl<'p> TableScan<'p> {
             Asked::Within(b) => Some(b),
             Asked::Nothing => {
                 return Ok(TableScan {
-                    may_be_large: false,
+                    passing: Passing::of([].iter()),
                     cursor: None,
                     with_locators,
                     filter: None,
@@ -49,7 +46,7 @@ impl<'p> TableScan<'p> {
         let cursor = table.def.open(bounds.as_deref(), lock, cx)?;
         let columns = table.def.columns();
         Ok(TableScan {
-            may_be_large: columns.iter().any(|c| c.ty.is_max()),
+            passing: Passing::of(columns.iter().map(|c| &c.ty)),
             cursor: Some(cursor),
             with_locators,
             filter: None,
@@ -76,7 +73,7 @@ impl<'p> TableScan<'p> {
         };
         let mut rows = Vec::new();
         let places = cx.locators.len();
-        let (mut bytes, mut passed) = (0, 0_usize);
+        let mut passed = 0_usize;
         let wanted = cx.wanted;
         while rows.len() < wanted {
             match cursor.next(cx)? {
@@ -98,11 +95,9 @@ impl<'p> TableScan<'p> {
                         cursor.keep();
                         cx.locators.push(locator);
                     }
-                    if self.may_be_large {
-                        bytes += row_bytes(&row);
-                    }
+                    self.passing.add(&row);
                     rows.push(row);
-                    if bytes > LARGE {
+                    if self.passing.is_full() {
                         break;
                     }
                 }
@@ -112,6 +107,7 @@ impl<'p> TableScan<'p> {
                 }
             }
         }
+        self.passing.go_on(cx);
         if cx.keeps_locators && self.with_locators {
             let bytes = cx.locators[places..].iter().map(Locator::bytes).sum();
             cx.keep(bytes)?;

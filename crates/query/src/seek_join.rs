@@ -11,6 +11,7 @@ use crate::expr::{Expr, Kind};
 use crate::host::{Bounds, Locator, RowCursor, TableSource};
 use crate::locking::ScanLock;
 use crate::optimize::width;
+use crate::passing::Passing;
 use crate::plan::{JoinKind, Node, Plan, Row};
 use crate::profile::Watch;
 
@@ -112,23 +113,28 @@ impl<'p> SeekJoin<'p> {
         Ok(cursor)
     }
 
-    /// At most `n` of the next rows, and whether those were the last.
+    /// At most `n` of the next rows, of wide ones fewer, and whether those were the last.
     pub fn some(
         &self,
         cursor: &mut dyn RowCursor,
         n: usize,
+        passing: &mut Passing,
         cx: &mut Cx<'_>,
     ) -> SqlResult<(Vec<Row>, bool)> {
         cx.check_cancelled()?;
         let watch = cx.profile.is_some().then(Watch::start);
         let mut rows = Vec::new();
         let mut ended = false;
-        while rows.len() < n && !ended {
+        while rows.len() < n && !passing.is_full() && !ended {
             match cursor.next(cx)? {
-                Some((_, row)) => rows.push(row),
+                Some((_, row)) => {
+                    passing.add(&row);
+                    rows.push(row);
+                }
                 None => ended = true,
             }
         }
+        passing.go_on(cx);
         if let (Some(profile), Some(watch)) = (&cx.profile, watch) {
             profile.note(crate::profile::place(self.right), cx, |counts| {
                 counts.rows += rows.len() as u64;

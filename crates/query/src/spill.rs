@@ -103,6 +103,12 @@ impl Workspace {
         then <= self.limit() && (more == 0 || above.is_some_and(|w| w.could_lend(more)))
     }
 
+    /// Whether the server has memory for so many bytes more, whatever operators may have of it.
+    pub fn has_memory(&self, bytes: usize) -> bool {
+        let of = self.granted.as_ref().map_or(self, |g| &g.of);
+        of.used.fits(bytes as u64)
+    }
+
     /// Another size. What is lent above it comes back as its operators end.
     pub fn set_limit(&self, bytes: usize) {
         self.limit.store(bytes, Ordering::Relaxed);
@@ -229,6 +235,11 @@ impl Grant {
             None => self.workspace.give_back(self.bytes - bytes),
         }
         self.bytes = bytes;
+    }
+
+    /// See [`Workspace::has_memory`].
+    pub fn has_memory(&self, bytes: usize) -> bool {
+        self.workspace.has_memory(bytes)
     }
 }
 

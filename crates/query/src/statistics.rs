@@ -68,6 +68,12 @@ fn length(v: &Value) -> f64 {
 }
 
 impl ColumnStatistics {
+    /// Bytes that they take, about.
+    pub fn bytes(&self) -> usize {
+        let values = self.steps.iter().map(|s| s.high.heap_bytes());
+        size_of::<Self>() + self.steps.capacity() * size_of::<Step>() + values.sum::<usize>()
+    }
+
     /// The statistics of a column from some of its values; `rows` is how many the table has. The error: nobody wants them
     /// any more.
     pub fn new(

@@ -290,11 +290,12 @@ impl Databases {
             .set_delayed_durability(durability_of(entry.options));
         crate::versioning::admit(&db, entry.options);
         db.start_background();
+        let statistics = Statistics::new(&db.engine.memory);
         let open = Arc::new(OpenDb {
             db,
             catalog,
             entry: RwLock::new(entry),
-            statistics: Statistics::default(),
+            statistics,
             shapes: Shapes::default(),
             usage: Default::default(),
         });

@@ -65,9 +65,9 @@ pub(crate) fn weight(text: &str, measured: i64) -> u64 {
 }
 
 impl Callable {
-    /// Its steps have bound something since the thread had taken `before`.
-    pub fn grew(&mut self, before: i64) {
-        let bound = u64::try_from(heap::of_thread() - before).unwrap_or(0);
+    /// Its steps have bound something, which has taken so many bytes.
+    pub fn grew(&mut self, bytes: i64) {
+        let bound = u64::try_from(bytes).unwrap_or(0);
         let most = weight(&self.program.text, i64::MAX);
         self.bytes = self.bytes.saturating_add(bound).min(most.max(self.bytes));
     }

@@ -48,6 +48,7 @@ mod undeclared;
 mod unexecuted;
 mod users;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, given_up, messages};
@@ -151,6 +152,8 @@ pub struct Run<'r> {
     profile: Option<Arc<duramen_query::profile::Profile>>,
     /// A step has been bound.
     rebound: bool,
+    /// What binding has taken.
+    binding: Cell<i64>,
     /// The rows sent so far of a result that has its heading and not its end.
     heading: Option<u64>,
     /// What large values of variables take.
@@ -191,6 +194,11 @@ impl<'r> Run<'r> {
         account.set(bytes);
     }
 
+    /// What binding has taken, if a step has been bound.
+    fn rebound(&self) -> Option<i64> {
+        self.rebound.then(|| self.binding.get())
+    }
+
     pub fn new(
         session: &'r mut Session,
         program: &'r Arc<Program>,
@@ -223,17 +231,19 @@ impl<'r> Run<'r> {
             held: 0,
             loaded: None,
             rebound: false,
+            binding: Cell::new(0),
             heading: None,
         }
     }
 
     /// Runs a batch of the client to its end, with what its steps have bound before; gives back what they have now,
-    /// and whether that is more or newer.
-    pub fn batch(mut self, bound: Plans) -> (Plans, bool) {
+    /// and, where that is more or newer, the bytes that binding it has taken.
+    pub fn batch(mut self, bound: Plans) -> (Plans, Option<i64>) {
         self.bound = bound;
         let _ = self.execute();
         self.end_of_batch();
-        (self.bound, self.rebound)
+        let rebound = self.rebound();
+        (self.bound, rebound)
     }
 
     /// Runs the program to its end.

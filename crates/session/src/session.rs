@@ -341,14 +341,13 @@ impl Session {
                 let program = batch.program.clone();
                 self.activity.note_program(&program);
                 let bound = std::mem::take(&mut batch.bound);
-                let before = duramen_os::heap::of_thread();
                 let (bound, rebound) = Run::new(self, &program, sink, cancel).batch(bound);
                 batch.bound = bound;
-                if rebound {
-                    batch.grew(before);
+                if let Some(bytes) = rebound {
+                    batch.grew(bytes);
                 }
                 let gone = program.stats.standing() == Standing::Gone;
-                if batch.fresh || rebound || gone {
+                if batch.fresh || rebound.is_some() || gone {
                     self.share_program(&key, &batch);
                 }
             }

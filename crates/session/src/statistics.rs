@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use duramen_base::given_up::{self, Bulky};
 use duramen_base::{ObjectId, SqlResult};
 use duramen_catalog::{IndexDef, TableDef};
+use duramen_os::memory::{Broker, Clerk, Tally};
 use duramen_os::sync::Mutex;
 use duramen_os::time::WallTime;
 use duramen_query::statistics::ColumnStatistics;
@@ -75,9 +76,10 @@ struct Counted {
     columns: BTreeMap<i32, Arc<AtomicU64>>,
 }
 
-#[derive(Default)]
 pub struct Statistics {
     made: Mutex<BTreeMap<Key, Made>>,
+    /// Bytes of those, counted while they are locked.
+    held: Tally,
     changes: Mutex<BTreeMap<ObjectId, Counted>>,
 }
 
@@ -156,7 +158,42 @@ fn rows_of(db: &OpenDb, table: &TableDef) -> SqlResult<u64> {
     all.map(|r| db.db.rowset(r).row_count()).sum()
 }
 
+impl Made {
+    /// What it takes, with its place in a map.
+    fn bytes(&self) -> u64 {
+        (size_of::<(Key, Made)>() + self.statistics.bytes()) as u64
+    }
+}
+
 impl Statistics {
+    /// Of a database of which nothing is known yet.
+    pub fn new(broker: &Arc<Broker>) -> Statistics {
+        Statistics {
+            made: Mutex::default(),
+            held: broker.tally(Clerk::Schemas),
+            changes: Mutex::default(),
+        }
+    }
+
+    /// Keeps what was found out in the place of what was known, if there is memory for it: else the column is looked up again
+    /// when somebody asks.
+    fn keep(&self, key: Key, made: Option<Made>) {
+        let mut all = self.made.lock();
+        if let Some(old) = all.remove(&key) {
+            self.held.sub(old.bytes());
+        }
+        let Some(made) = made else { return };
+        let bytes = made.bytes();
+        if all.len() >= MOST || !self.held.fits(bytes) {
+            all.clear();
+            self.held.sub(self.held.bytes());
+        }
+        if self.held.fits(bytes) {
+            self.held.add(bytes);
+            all.insert(key, made);
+        }
+    }
+
     /// What is known of a column; looked up in the table when that is nothing and AUTO_CREATE_STATISTICS is on, or old and
     /// AUTO_UPDATE_STATISTICS is.
     pub fn of(&self, db: &OpenDb, table: &TableDef, column: usize) -> Option<Made> {
@@ -261,7 +298,7 @@ impl Statistics {
             let c = &table.columns[*column];
             let key = (table.id, c.id, c.ty.id);
             if rows == 0 {
-                self.made.lock().remove(&key);
+                self.keep(key, None);
                 continue;
             }
             let mut values = Vec::with_capacity(sample.len());
@@ -275,11 +312,7 @@ impl Statistics {
                 at: duramen_os::time::wall(),
                 changes,
             };
-            let mut all = self.made.lock();
-            if all.len() >= MOST {
-                all.clear();
-            }
-            all.insert(key, made);
+            self.keep(key, Some(made));
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
 mod attacks;
 mod crowds;
 mod files;
+mod mixed;
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -271,21 +272,13 @@ fn what_nobody_counts_is_little() {
         println!("{name}: {before} MB before, at most {most} MB, {after} MB after");
     }
     for (name, before, most, after) in of_all {
-        let more = TOLD_LATE.iter().find(|(late, _)| *late == name);
-        let uncounted = UNCOUNTED_MB + more.map_or(0, |(_, more)| *more);
-        assert!(most <= before + uncounted, "{name}");
+        assert!(most <= before + UNCOUNTED_MB, "{name}");
         assert!(after <= begin + KEPT_MB, "{name}");
     }
 }
 
 /// What a statement may take that nobody is told of: batches and pieces on their way, blocks of the log.
 const UNCOUNTED_MB: u64 = 36;
-/// What is told of later than it is there, and how much more that is: the values of the operators below the one that asks; what
-/// a transaction keeps of its savepoints. Beside others they keep the bound of all, as the tests above show.
-const TOLD_LATE: [(&str, u64); 2] = [
-    ("a column that doubles 30 times", 130),
-    ("savepoints of one transaction", 130),
-];
 /// What may stay: the logs' buffers for blocks to come, a few megabytes for each database.
 const KEPT_MB: u64 = 16;
 

@@ -52,7 +52,7 @@ clerks! {
     Versions, "MEMORYCLERK_SQLSTORENG", "Version store", 50;
     /// Rows on their way to pages and indexes.
     Loads, "MEMORYCLERK_SQLSTORENG", "Bulk loads", 50;
-    /// Redo's pages and records.
+    /// Blocks of the log that redo's threads are to repeat.
     Recovery, "MEMORYCLERK_SQLSTORENG", "Recovery", 50;
     /// Blocks of the log on their way to the disk, and what checks are read from.
     Log, "MEMORYCLERK_SQLLOGPOOL", "SQLLOGPOOL", 50;

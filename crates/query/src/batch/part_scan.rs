@@ -6,7 +6,7 @@ use duramen_base::SqlResult;
 use duramen_types::batch::{Batch, Column};
 
 use super::crew::Dealt;
-use super::{BATCH_BYTES, BATCH_ROWS, BatchOperator, may_be_wide};
+use super::{BATCH_ROWS, BatchOperator, is_enough, may_be_wide};
 use crate::cx::Cx;
 use crate::host::{Part, RowCursor};
 use crate::plan::{Node, Plan};
@@ -60,7 +60,7 @@ impl BatchOperator for PartScan<'_> {
         while rows < BATCH_ROWS {
             if self.may_be_wide && rows > 0 {
                 let bytes: usize = columns.iter().map(Column::heap_bytes).sum();
-                if bytes > BATCH_BYTES {
+                if is_enough(bytes, cx) {
                     break;
                 }
             }

@@ -9,10 +9,11 @@ use duramen_types::batch::{Batch, Column};
 use duramen_types::{SqlType, Value};
 
 use super::part_scan::PartScan;
-use super::{BATCH_BYTES, BATCH_ROWS, BatchOperator, Boxed, may_be_wide};
+use super::{BATCH_BYTES, BATCH_ROWS, BatchOperator, Boxed, is_enough, may_be_wide};
 use crate::cx::Cx;
 use crate::exec::{self, Operator};
 use crate::host::RowCursor;
+use crate::passing::{Passing, rows_together};
 use crate::plan::{Node, Plan, Row};
 use crate::scan::Asked;
 
@@ -40,7 +41,7 @@ impl Scan {
             return Ok(0);
         };
         let (mut rows, mut bytes) = (0, 0);
-        while rows < BATCH_ROWS && bytes <= BATCH_BYTES {
+        while rows < BATCH_ROWS && !is_enough(bytes, cx) {
             let Some((_, mut row)) = cursor.next(cx)? else {
                 self.cursor = None;
                 break;
@@ -104,7 +105,7 @@ impl BatchOperator for Scan {
         {
             if self.may_be_wide && rows > 0 {
                 let bytes: usize = columns.iter().map(Column::heap_bytes).sum();
-                if bytes > BATCH_BYTES {
+                if is_enough(bytes, cx) {
                     self.large = self.may_be_large;
                     break;
                 }
@@ -217,16 +218,21 @@ fn filled(rows: Vec<Row>, mut columns: Vec<Column>) -> Batch {
 /// Batches as rows, for operators and clients that take those.
 pub struct Rows<'p> {
     input: Boxed<'p>,
-    ready: VecDeque<Batch>,
+    ready: Option<Batch>,
     next_row: usize,
+    /// Of the batch at hand, and how many of its rows go on together.
+    passing: Passing,
+    together: usize,
 }
 
 impl<'p> Rows<'p> {
     pub fn new(input: Boxed<'p>) -> Rows<'p> {
         Rows {
             input,
-            ready: VecDeque::new(),
+            ready: None,
             next_row: 0,
+            passing: Passing::of([].iter()),
+            together: exec::BATCH_ROWS,
         }
     }
 
@@ -261,22 +267,29 @@ impl<'p> Rows<'p> {
         cx: &mut Cx<'_>,
         take: impl FnOnce(&Batch, Range<usize>) -> T,
     ) -> SqlResult<Option<T>> {
-        if self.ready.is_empty() {
-            match self.input.next(cx)? {
-                Some(batch) => self.ready.push_back(batch),
-                None => return Ok(None),
-            }
+        if self.ready.is_none() {
+            self.ready = self.input.next(cx)?;
+            self.tell(cx);
         }
-        let Some(batch) = self.ready.front() else {
+        let Some(batch) = &self.ready else {
             return Ok(None);
         };
-        let end = batch.rows().min(self.next_row + most);
+        let end = batch.rows().min(self.next_row + most.min(self.together));
         let taken = take(batch, self.next_row..end);
         self.next_row = end;
         if end == batch.rows() {
-            self.ready.pop_front();
+            self.ready = None;
             self.next_row = 0;
         }
         Ok(Some(taken))
+    }
+
+    /// Another batch is at hand.
+    fn tell(&mut self, cx: &Cx<'_>) {
+        if let Some(batch) = &self.ready {
+            let bytes = batch.heap_bytes();
+            self.together = rows_together(bytes, batch.rows());
+            self.passing.hold(bytes, cx);
+        }
     }
 }

@@ -7,6 +7,7 @@ mod functions;
 mod long;
 mod merge;
 mod ordered;
+mod passing;
 mod select;
 mod toy;
 

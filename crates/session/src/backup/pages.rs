@@ -31,6 +31,7 @@ use duramen_storage::{Database, RecoveryModel};
 use super::{FilePart, Statement, model_of, refuse};
 use crate::database_ddl::Admin;
 use crate::databases::{Databases, OpenDb, option};
+use crate::statistics::Statistics;
 use crate::unavailable::{DatabaseState, Unavailable};
 
 /// What is to be restored.
@@ -309,7 +310,7 @@ impl OpenDb {
             db: db.clone(),
             catalog: CatalogDb::open(db),
             entry: RwLock::new(entry),
-            statistics: Default::default(),
+            statistics: Statistics::new(&db.engine.memory),
             shapes: Default::default(),
             usage: Default::default(),
         }

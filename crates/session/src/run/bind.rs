@@ -6,6 +6,7 @@ use duramen_base::SqlResult;
 use duramen_base::given_up::Bulky;
 use duramen_base::planted::{self, Bug};
 use duramen_observe::events::RecompileCause;
+use duramen_os::heap;
 use duramen_os::memory::Clerk;
 use duramen_os::memory::meter::metered;
 use duramen_query::host::Nowhere;
@@ -242,7 +243,24 @@ impl Run<'_> {
         );
         let memory = &self.session.instance.databases.engine.memory;
         let _metered = metered(memory.account(Clerk::Compile));
-        self.session.settled(|| f(&host))
+        let before = heap::of_thread();
+        let bound = self.session.settled(|| f(&host));
+        self.count_binding(before);
+        bound
+    }
+
+    /// Plans what was bound before its turn.
+    pub(super) fn counting<T>(&self, plan: impl FnOnce() -> T) -> T {
+        let before = heap::of_thread();
+        let planned = plan();
+        self.count_binding(before);
+        planned
+    }
+
+    /// Something has been bound since the thread had taken `before`.
+    pub(super) fn count_binding(&self, before: i64) {
+        let taken = heap::of_thread() - before;
+        self.binding.set(self.binding.get() + taken);
     }
 
     /// Does a thing of the run until what it has found is in no doubt. It must leave nothing done where that is.

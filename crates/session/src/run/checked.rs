@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use duramen_base::given_up::Bulky;
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::heap;
 use duramen_query::dml::{self, BoundDml};
 use duramen_query::memory::MemoryTable;
 use duramen_query::{Binder, BoundQuery, Expr};
@@ -102,12 +103,14 @@ impl Run<'_> {
     #[cold]
     pub(super) fn check(&mut self) -> Option<Ended> {
         let version = self.program_version();
+        let before = heap::of_thread();
         let found = look_at(
             self.session,
             self.program,
             (&self.tables, None),
             self.cancel,
         );
+        self.count_binding(before);
         if self.cancel.is_set() {
             return Some(Ended::Stopped);
         }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
-use duramen_os::heap;
 use duramen_query::Binder;
 use duramen_query::host::Table;
 use duramen_query::memory::MemoryTable;
@@ -449,7 +448,6 @@ impl Run<'_> {
         let bound = std::mem::take(&mut callable.bound);
         let program = callable.program.clone();
         self.session.activity.note_program(&program);
-        let before = heap::of_thread();
         let Inner {
             ended,
             vars,
@@ -457,11 +455,11 @@ impl Run<'_> {
             rebound,
         } = self.nested(&program, bound, inputs, place)?;
         callable.bound = bound;
-        if rebound {
-            callable.grew(before);
+        if let Some(bytes) = rebound {
+            callable.grew(bytes);
         }
         let gone = program.stats.standing() == Standing::Gone;
-        if std::mem::take(&mut callable.fresh) || rebound || gone {
+        if std::mem::take(&mut callable.fresh) || rebound.is_some() || gone {
             self.session.share_program(&key, &callable);
         }
         let mut outputs = Vec::new();

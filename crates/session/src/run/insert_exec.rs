@@ -3,6 +3,7 @@
 //! All of it is one statement: what the procedure changes is undone with the INSERT when that fails. Inside, the
 //! transaction around it can be neither committed nor rolled back (3916, 3915), and there is no second one (8164).
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -168,6 +169,7 @@ impl Run<'_> {
             loaded: None,
             values: None,
             rebound: false,
+            binding: Cell::new(0),
             heading: None,
         };
         let next = run.exec(at, exec);

@@ -2,6 +2,7 @@
 //!
 //! Inside, SET options, the database and local temporary tables last until the end; variables are the inside's own.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -21,8 +22,8 @@ pub(super) struct Inner {
     pub ended: Ended,
     pub vars: Vec<Value>,
     pub bound: Plans,
-    /// A step has been bound: what is in `bound` is more or newer than what was.
-    pub rebound: bool,
+    /// A step has been bound: what is in `bound` is more or newer than what was. The bytes that binding has taken.
+    pub rebound: Option<i64>,
 }
 
 impl Run<'_> {
@@ -116,6 +117,7 @@ impl Run<'_> {
             loaded: None,
             values: None,
             rebound: false,
+            binding: Cell::new(0),
             heading: None,
         };
         let ended = match run.execute() {
@@ -123,7 +125,8 @@ impl Run<'_> {
             Ended::Done(None) if run.worst > 10 => Ended::Done(Some(10 - i32::from(run.worst))),
             other => other,
         };
-        let (vars, bound, rebound) = (run.vars, run.bound, run.rebound);
+        let rebound = run.rebound();
+        let (vars, bound) = (run.vars, run.bound);
         debug_assert!(
             run_level == self.session.state.nesting,
             "a program inside has left the level it was called at"

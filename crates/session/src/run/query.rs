@@ -50,7 +50,7 @@ impl Run<'_> {
             Some(Bound::Plan(p, _)) => p,
             _ => {
                 let plan = match self.take_early(at) {
-                    Some(EarlyBound::Query(bound)) => bound.parallel(),
+                    Some(EarlyBound::Query(bound)) => self.counting(|| bound.parallel()),
                     _ => self.ask_host(|h| Binder::new(h).parallel_select(stmt)),
                 };
                 let plan = Arc::new(self.binding(plan)?.lending());
@@ -189,7 +189,7 @@ impl Run<'_> {
             Some(dml) => dml,
             None => {
                 let dml = match self.take_early(at) {
-                    Some(EarlyBound::Change(bound)) => bound.planned(),
+                    Some(EarlyBound::Change(bound)) => self.counting(|| bound.planned()),
                     _ => self.ask_host(bind),
                 };
                 let dml = Arc::new(self.binding(dml)?);

@@ -216,16 +216,22 @@ impl Parts {
                 *current = next.transpose()?;
             },
             Parts::Merge(merge) => {
+                // About as many bytes at a time as a few pages have.
                 const ROWS: usize = 1024;
-                for filled in 0..ROWS {
-                    let Some((_, mut row)) = merge.next(tx)? else {
-                        return Ok(filled);
-                    };
+                const BYTES: usize = 64 << 10;
+                let (mut filled, mut bytes) = (0, 0);
+                while filled < ROWS
+                    && bytes < BYTES
+                    && let Some((_, mut row)) = merge.next(tx)?
+                {
                     for (column, at) in out.iter_mut().zip(wanted) {
-                        column.push(row.get_mut(*at).map(std::mem::take).unwrap_or_default());
+                        let value = row.get_mut(*at).map(std::mem::take).unwrap_or_default();
+                        bytes += value.heap_bytes();
+                        column.push(value);
                     }
+                    filled += 1;
                 }
-                Ok(ROWS)
+                Ok(filled)
             }
         }
     }

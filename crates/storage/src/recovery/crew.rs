@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::{Lsn, PageId, SqlError, SqlResult};
+use duramen_os::memory::{Account, Clerk};
 use duramen_os::sync::{Mutex, Receiver, Sender, channel};
 use duramen_os::thread::{self, JoinHandle};
 use duramen_wal::OpenBlock;
@@ -31,8 +32,14 @@ const QUEUE: usize = 4;
 const FIRST_BATCH: usize = 16 << 10;
 const LAST_BATCH: usize = 1 << 20;
 
+/// Blocks that are told of until the last worker is through with them.
+struct Blocks {
+    all: Vec<Arc<OpenBlock>>,
+    _held: Account,
+}
+
 struct Batch {
-    blocks: Arc<Vec<Arc<OpenBlock>>>,
+    blocks: Arc<Blocks>,
     /// Block of the batch, slot in it.
     work: Vec<(u32, u16)>,
 }
@@ -165,7 +172,14 @@ impl Crew {
 
     /// Gives out what has been gathered.
     fn deal(&mut self) -> SqlResult<()> {
-        let blocks = Arc::new(std::mem::take(&mut self.blocks));
+        // They are there already, and as many as the workers' lines take: nobody is asked.
+        let mut held = self.redo.engine.memory.account(Clerk::Recovery);
+        let slots = self.work.iter().map(Vec::len).sum::<usize>();
+        held.set((self.bytes + slots * size_of::<(u32, u16)>()) as u64);
+        let blocks = Arc::new(Blocks {
+            all: std::mem::take(&mut self.blocks),
+            _held: held,
+        });
         self.bytes = 0;
         for (worker, work) in self.workers.iter().zip(&mut self.work) {
             if work.is_empty() {
@@ -281,7 +295,7 @@ fn work(redo: &Redo, line: &Receiver<Task>, trouble: &Trouble, (number, all): (u
 impl Batch {
     fn records(&self) -> impl Iterator<Item = (&OpenBlock, u16)> {
         let block =
-            |(block, slot): &(u32, u16)| Some((&**self.blocks.get(*block as usize)?, *slot));
+            |(block, slot): &(u32, u16)| Some((&**self.blocks.all.get(*block as usize)?, *slot));
         self.work.iter().filter_map(block)
     }
 }

@@ -140,8 +140,7 @@ pub const ENDLESS: &[Attack] = &[
 
 /// What listens to the whole server, and so makes every other attack slow: several sessions run each of them, and nothing else.
 pub const LISTENERS: &[Attack] = &[
-    // Each target keeps what it is given in a way of its own. None is read: as text it is as much again. The
-    // plans of so long texts are told as more than they are, and go at the end.
+    // Each target keeps what it is given in a way of its own. None is read: as text it is as much again.
     ("events that are kept", |at| {
         format!(
             "DECLARE @n sysname = CONCAT('held', @@SPID), @i int = 0, @s nvarchar(max); \
@@ -157,7 +156,7 @@ pub const LISTENERS: &[Attack] = &[
              EXEC ('ALTER EVENT SESSION ' + @n + ' ON SERVER STATE = START'); \
              WHILE @i < 600 BEGIN SET @i = @i + 1; SET @s = CONCAT('DECLARE @x int = ', @i, ' /* {at} ', @i, \
              REPLICATE(CONVERT(nvarchar(max), 'e'), 30000), ' */ + 1'); EXEC (@s) END; \
-             EXEC ('DROP EVENT SESSION ' + @n + ' ON SERVER'); DBCC FREEPROCCACHE WITH NO_INFOMSGS"
+             EXEC ('DROP EVENT SESSION ' + @n + ' ON SERVER')"
         )
     }),
     // The default trace keeps the text of each until its file has it.

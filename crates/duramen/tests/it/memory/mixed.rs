@@ -1,0 +1,170 @@
+//! Attacks of every kind at once, as dice say: what the clerks say comes to what the process has, and the bound holds.
+//!
+//! `DURAMEN_MIXED_SEED` begins with another throw; `DURAMEN_MIXED_ONLY` with a part of a name leaves the attacks of such names.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use duramen_server::client::Stream;
+use duramen_tds::client::{Client, ClientError};
+
+use super::attacks::{ATTACKS, Attack, ENDLESS, LISTENERS, REFUSALS};
+use super::crowds::{ask_and_read_nothing, started};
+use super::{LIMIT_MB, ask_for, assert_bound, number, sampled, seconds};
+use crate::process::{Process, Scratch, ask, rows};
+
+/// Between two looks at what the clerks say.
+const LOOK: Duration = Duration::from_millis(50);
+/// What the clerks may say less than the process has, or more, beyond a tenth of it. What is sampled is not of one moment: a statement takes a
+/// megabyte a millisecond.
+const APART_MB: u64 = 64;
+/// As many looks one behind the other as are too many: memory that nobody has named stays.
+const TOO_MANY: usize = 20;
+
+/// xorshift: the same throws for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn throw(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % sides as u64) as usize
+    }
+}
+
+fn seed() -> u64 {
+    let asked = std::env::var("DURAMEN_MIXED_SEED");
+    asked.ok().and_then(|s| s.parse().ok()).unwrap_or(1)
+}
+
+/// The attacks to choose from, and whether each has an end of its own.
+fn choice() -> Vec<(Attack, bool)> {
+    let only = std::env::var("DURAMEN_MIXED_ONLY").unwrap_or_default();
+    let ending = ATTACKS.iter().chain(LISTENERS).map(|a| (*a, true));
+    let all = ending.chain(ENDLESS.iter().map(|a| (*a, false)));
+    all.filter(|((name, _), _)| name.contains(&only)).collect()
+}
+
+/// What one look has found, in megabytes.
+#[derive(Clone, Debug)]
+struct Look {
+    at: Duration,
+    clerks: u64,
+    unnamed: u64,
+    resident: u64,
+}
+
+impl Look {
+    fn take(client: &mut Client<Stream>, began: Instant) -> Look {
+        let told = rows(
+            client,
+            "SELECT SUM(pages_kb), SUM(CASE type WHEN 'MEMORYCLERK_SQLGENERAL' THEN pages_kb ELSE 0 END), \
+             (SELECT physical_memory_in_use_kb FROM sys.dm_os_process_memory) FROM sys.dm_os_memory_clerks",
+        );
+        let n: Vec<u64> = told[0].iter().map(|n| number(n) / 1024).collect();
+        Look {
+            at: began.elapsed(),
+            clerks: n[0],
+            unnamed: n[1],
+            resident: n[2],
+        }
+    }
+
+    /// The clerks do not come to what the process has.
+    fn is_apart(&self) -> bool {
+        self.clerks.abs_diff(self.resident) > APART_MB + self.resident / 10
+    }
+}
+
+/// One session's attacks, as its dice say.
+fn attack(server: &Process, mut dice: Dice, until: Instant) -> Vec<&'static str> {
+    let all = choice();
+    let mut done = Vec::new();
+    let mut client = server.connect();
+    let wait = Some(Duration::from_secs(300));
+    let socket = client.stream().socket();
+    socket.set_read_timeout(wait).expect("a time");
+    while Instant::now() < until {
+        let ((name, sql), ends) = all[dice.throw(all.len())];
+        let sql = sql(dice.throw(1 << 40) as u64);
+        done.push(name);
+        let patience = Duration::from_millis(200 + dice.throw(2000) as u64);
+        let errors = match ends && dice.throw(4) > 0 {
+            true => ask(&mut client, &sql).map(|answer| answer.errors),
+            // It ends where nobody wants it any more.
+            false => ask_for(&mut client, &sql, patience),
+        };
+        for e in errors.unwrap_or_else(|e| panic!("{name}: the connection ends: {e}")) {
+            // 15665: the context is full.
+            let expected = REFUSALS.contains(&e.number) || e.number == 15665;
+            assert!(expected && e.class < 20, "{name}: {e:?}");
+        }
+    }
+    assert_eq!(rows(&mut client, "SELECT 1").len(), 1);
+    done
+}
+
+/// Clients that ask for much and read nothing, a few at a time.
+fn read_nothing(server: &Process, mut dice: Dice, until: Instant) -> Result<(), ClientError> {
+    while Instant::now() < until {
+        let mut all: Vec<Client<Stream>> = Vec::new();
+        for _ in 0..=dice.throw(16) {
+            let mut client = server.connect();
+            ask_and_read_nothing(&mut client)?;
+            all.push(client);
+        }
+        std::thread::sleep(Duration::from_millis(100 * dice.throw(20) as u64));
+    }
+    Ok(())
+}
+
+#[test]
+fn whatever_comes_together_is_named_and_bounded() {
+    let scratch = Scratch::new("memory-mixed");
+    let server = started(&scratch);
+    let seed = seed();
+    let dice = |n: u64| Dice((seed * 1_000_003 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let began = Instant::now();
+    let until = began + Duration::from_secs(seconds());
+    let ended = AtomicBool::new(false);
+    let ((looks, done), peak) = sampled(server.id(), || {
+        std::thread::scope(|scope| {
+            let looker = scope.spawn(|| {
+                let mut client = server.connect();
+                let mut looks = Vec::new();
+                while !ended.load(Ordering::Relaxed) {
+                    looks.push(Look::take(&mut client, began));
+                    std::thread::sleep(LOOK);
+                }
+                looks
+            });
+            let sessions = (1..=4).map(|n| {
+                let (server, dice) = (&server, dice(n));
+                scope.spawn(move || attack(server, dice, until))
+            });
+            let sessions: Vec<_> = sessions.collect();
+            let (of, dice) = (&server, dice(5));
+            let readers = scope.spawn(move || read_nothing(of, dice, until));
+            let done = sessions.into_iter().map(|s| s.join().expect("a session"));
+            let done: Vec<_> = done.collect();
+            readers.join().expect("the readers").expect("sent");
+            ended.store(true, Ordering::Relaxed);
+            (looker.join().expect("looks"), done)
+        })
+    });
+    for (n, names) in done.iter().enumerate() {
+        println!("session {n}: {names:?}");
+    }
+    let most = looks.iter().max_by_key(|l| l.clerks.abs_diff(l.resident));
+    let unnamed = looks.iter().max_by_key(|l| l.unnamed);
+    println!(
+        "seed {seed}, {} looks: most apart {most:?}, most unnamed {unnamed:?}",
+        looks.len()
+    );
+    let apart = looks
+        .windows(TOO_MANY)
+        .find(|some| some.iter().all(Look::is_apart));
+    assert!(apart.is_none(), "the clerks are wrong for long: {apart:?}");
+    assert_bound(&server, LIMIT_MB, peak);
+}
