@@ -5,7 +5,6 @@ use super::rights::{Held, On, Right};
 use super::shrink::shrink;
 use super::step::{Batch, Caught, Effect, Form, Level, Step, Stmt};
 use super::table::{Column, Index, Made, Table, Ty, Val};
-use super::world::MASTER;
 use super::{Failure, run_steps, script};
 
 /// A table of the first database; with another's name before it, of that; a global temporary one.
@@ -361,57 +360,6 @@ fn a_global_table_of_the_same_name_stays() {
         Step::Leave { who: 0 },
         one(2, insert("##x0", 6)),
         one(2, insert("##x1", 6)),
-    ]);
-}
-
-fn database(name: &str, make: bool) -> Stmt {
-    let (word, text) = match make {
-        true => ("CREATE", Some(String::new())),
-        false => ("DROP", None),
-    };
-    let op = Op::Other {
-        db: MASTER.to_owned(),
-        what: ("DB".to_owned(), name.to_owned()),
-        text,
-        replaces: false,
-    };
-    let sql = match make {
-        true => format!(
-            "CREATE DATABASE {name} ON (NAME = {name}, FILENAME = '/data/{name}.mdf', SIZE = 1MB) \
-             LOG ON (NAME = {name}_log, FILENAME = '/data/{name}.ldf', SIZE = 1MB)"
-        ),
-        false => format!("{word} DATABASE {name}"),
-    };
-    stmt(&sql, Effect::Do(op))
-}
-
-/// A transaction over two databases, one of which may go, is in both or in neither.
-#[test]
-fn a_transaction_is_over_a_database_that_was_made() {
-    passes(&[
-        one(0, create("t1", false)),
-        one(0, database("d0", true)),
-        Step::Rest { us: 50_000 },
-        one(0, create("d0.t1", true)),
-        one(1, begin()),
-        one(1, insert("t1", 5)),
-        one(1, insert("d0.t1", 5)),
-        one(1, commit()),
-        one(2, begin()),
-        one(2, insert("t1", 6)),
-        one(2, insert("d0.t1", 6)),
-        Step::Down { cuts: vec![20] },
-        one(0, update("d0.t1", 5)),
-        // Somebody has changed what is in it.
-        one(1, begin()),
-        one(1, insert("d0.t1", 9)),
-        one(0, database("d0", false)),
-        one(1, commit()),
-        one(0, database("d0", false)),
-        one(0, database("d0", true)),
-        Step::Rest { us: 50_000 },
-        one(0, create("d0.t1", false)),
-        Step::Down { cuts: Vec::new() },
     ]);
 }
 
