@@ -96,7 +96,7 @@ impl CatalogDb {
             ),
             claims: Arc::default(),
             identities: Mutex::ranked(Rank::Identities, Blocks::new()),
-            rowversions: Mutex::new(None),
+            rowversions: Mutex::ranked(Rank::RowVersions, None),
             version: AtomicU64::new(1),
         });
         catalog.offer_names();

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use duramen_base::ObjectId;
 use duramen_base::planted::{self, Bug};
-use duramen_os::sync::Mutex;
+use duramen_os::sync::{Mutex, Rank};
 use duramen_txn::Resource;
 use duramen_txn::definitions::viewer_id;
 
@@ -51,11 +51,20 @@ struct Claimed {
 }
 
 /// All claims in a database.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Claims {
     /// How many there are: mostly none, and then nobody looks for them.
     count: AtomicUsize,
     all: Mutex<BTreeMap<Claim, Claimed>>,
+}
+
+impl Default for Claims {
+    fn default() -> Claims {
+        Claims {
+            count: AtomicUsize::default(),
+            all: Mutex::ranked(Rank::Claims, BTreeMap::new()),
+        }
+    }
 }
 
 impl Claims {

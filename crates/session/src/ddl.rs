@@ -536,14 +536,20 @@ impl<'a> Ddl<'a> {
         self.db.catalog.drop_table(self.tx, &table)
     }
 
-    /// Drops a procedure, if it is there.
-    pub fn drop_procedure(&self, name: &ast::ObjectName) -> SqlResult<()> {
+    /// Drops a temporary table or procedure, if it is there.
+    pub fn drop_temporary(&self, id: ObjectId) -> SqlResult<()> {
         let snapshot = self.db.catalog.snapshot()?;
-        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
-        let found = schema.and_then(|s| snapshot.find(s.id, name.name()));
-        match found.and_then(|o| snapshot.module(o.id)) {
-            Some(module) => self.db.catalog.drop_module(self.tx, module),
-            None => Ok(()),
+        if let Some(module) = snapshot.module(id) {
+            return self.db.catalog.drop_module(self.tx, module);
+        }
+        let gone = || cannot_drop("table", &id.0.to_string());
+        let found = self.locked(LockMode::SchM, || {
+            self.db.catalog.table(id)?.ok_or_else(gone)
+        });
+        match found {
+            Ok(table) => self.db.catalog.drop_table(self.tx, &table),
+            Err(e) if e.number == messages::CANNOT_DROP.number => Ok(()),
+            Err(e) => Err(e),
         }
     }
 

@@ -9,13 +9,15 @@ use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlResult};
 use duramen_catalog::system_tables::system_tables;
-use duramen_catalog::{ColumnDef, FileEntry, FileKind, Snapshot, TableDef, fold};
+use duramen_catalog::{
+    ColumnDef, FileEntry, FileKind, ObjectDef, ObjectKind, Snapshot, TableDef, fold,
+};
 use duramen_types::{SqlType, TypeId, Value};
 
 use crate::databases::OpenDb;
 use crate::functions::{Args, Function, function, int, number, text};
 use crate::session::Session;
-use crate::views;
+use crate::{table_types, views};
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     function("col_length", (2, 2), SqlType::SMALLINT, col_length),
@@ -421,8 +423,19 @@ fn type_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let snapshot = s.visible(&db)?.snapshot.clone();
     let schema = name.get(1).map_or("dbo", |n| n.as_str());
     let schema = snapshot.schema(schema);
-    let found = schema.and_then(|d| snapshot.find_type(d.id, name.first()?));
-    int(found.map(|t| t.id))
+    let (Some(schema), Some(name)) = (schema, name.first()) else {
+        return int(None);
+    };
+    let alias = snapshot.find_type(schema.id, name).map(|t| t.id);
+    int(alias.or_else(|| {
+        let object = snapshot.find(schema.id, &table_types::object_name(name));
+        object.filter(|o| is_table_type(o)).map(|o| o.id.0)
+    }))
+}
+
+/// A table type has the id of the object that keeps it.
+fn is_table_type(object: &ObjectDef) -> bool {
+    object.kind == ObjectKind::TABLE_TYPE
 }
 
 fn type_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
@@ -436,7 +449,12 @@ fn type_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
         return text(None);
     };
     let snapshot = s.visible(&db)?.snapshot.clone();
-    text(snapshot.types.get(&id).map(|t| t.name.as_str()))
+    let alias = snapshot.types.get(&id).map(|t| t.name.as_str());
+    text(alias.or_else(|| {
+        let object = snapshot.objects.get(&ObjectId(id));
+        let object = object.filter(|o| is_table_type(o));
+        object.map(|o| table_types::type_name(&o.name))
+    }))
 }
 
 /// The file of the current database that a property is asked of.

@@ -363,6 +363,14 @@ impl Session {
         }
     }
 
+    /// What the session has is put away from now on, whatever became of its last request: it waits for others that use it, and
+    /// nobody waits for the session any more.
+    fn end_uninterrupted(&self) {
+        self.owner.clear_cancel();
+        self.owner.set_attention(Arc::default());
+        self.give_back_app_locks();
+    }
+
     /// Options as every session begins with them, in the language of the login.
     pub(crate) fn options_at_login(&self) -> Options {
         let mut options = Options::default();
@@ -376,7 +384,7 @@ impl Session {
         if !keep_transaction {
             self.rollback_all()?;
         }
-        self.give_back_app_locks();
+        self.end_uninterrupted();
         self.drop_temporaries(0);
         debug_assert!(
             keep_transaction || self.transaction.is_none(),
@@ -385,6 +393,8 @@ impl Session {
         self.options = self.options_at_login();
         self.state = State {
             reset_by: Some(keep_transaction),
+            // What its transaction holds is dropped when that has ended.
+            hidden: std::mem::take(&mut self.state.hidden),
             ..State::default()
         };
         self.activity.note_context_info(None);
@@ -685,6 +695,7 @@ impl Drop for Session {
         if let Err(e) = &undone {
             crate::outcome::tell(e);
         }
+        self.end_uninterrupted();
         debug_assert!(
             self.transaction.is_none(),
             "a session ends and its transaction does not"

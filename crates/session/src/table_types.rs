@@ -85,9 +85,17 @@ impl TableTypes for TypesOf<'_> {
     }
 }
 
+/// What the names of objects that keep types begin with.
+const PREFIX: &str = "TT_";
+
 /// The name of the object that keeps a type.
 pub fn object_name(name: &str) -> String {
-    format!("TT_{name}")
+    format!("{PREFIX}{name}")
+}
+
+/// The name of the type that an object keeps.
+pub fn type_name(object: &str) -> &str {
+    object.strip_prefix(PREFIX).unwrap_or(object)
 }
 
 impl Session {
@@ -116,7 +124,7 @@ impl Session {
         let Some(CreateTypeKind::Table(elements)) = created.map(|c| c.kind) else {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
-        let own = module.name.strip_prefix("TT_").unwrap_or(&module.name);
+        let own = type_name(&module.name);
         Ok(Some(TableType {
             name: format!("{schema}.{own}").to_lowercase(),
             def: table_variable::definition(&module.text, "", &elements)?,
@@ -159,7 +167,7 @@ impl RemoteTable {
 
 /// The procedure or function that has a parameter of this table type.
 pub fn user_of(snapshot: &duramen_catalog::Snapshot, ty: &ModuleDef) -> Option<String> {
-    let own = ty.name.strip_prefix("TT_").unwrap_or(&ty.name);
+    let own = type_name(&ty.name);
     let schema = snapshot.schema_name(ty.schema);
     let same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
     let names = |name: &ast::ObjectName| {

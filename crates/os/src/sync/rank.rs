@@ -22,8 +22,12 @@ pub enum Rank {
     Drops,
     /// `catalog`: the snapshots and drafts of a database's schema.
     Catalog,
+    /// `catalog`: what open transactions have given names to, made, changed or dropped.
+    Claims,
     /// `catalog`: blocks of identity values.
     Identities,
+    /// `catalog`: the last value of a database's row versions.
+    RowVersions,
     /// `storage`: the shape of a tree or heap. Under that of a table those of the system's own.
     Tree,
     /// `storage`: where an allocation unit looks for room next.

@@ -69,7 +69,7 @@ FROM sys.all_objects AS o
 WHERE o.object_id = @id
 IF EXISTS (SELECT * FROM sys.all_columns WHERE object_id = @id)
 BEGIN
-    SELECT c.name AS Column_name, CONVERT(nvarchar(128), t.name) AS Type,
+    SELECT c.name AS Column_name, CONVERT(nvarchar(128), TYPE_NAME(c.user_type_id)) AS Type,
         CONVERT(varchar(35), CASE c.is_computed WHEN 1 THEN 'yes' ELSE 'no' END) AS Computed,
         CONVERT(int, c.max_length) AS Length,
         CONVERT(char(5), CASE WHEN f.has_precision = 1 THEN CONVERT(varchar(5), c.precision) ELSE '' END) AS Prec,
@@ -81,7 +81,6 @@ BEGIN
             WHEN c.is_nullable = 0 THEN 'no' ELSE 'yes' END) AS FixedLenNullInSource,
         c.collation_name AS Collation
     FROM sys.all_columns AS c
-        JOIN sys.types AS t ON t.user_type_id = c.user_type_id
         JOIN sys.[$faces] AS f ON f.user_type_id = c.system_type_id
     WHERE c.object_id = @id
     ORDER BY c.column_id
@@ -99,15 +98,14 @@ BEGIN
         SELECT CONVERT(sysname, 'No rowguidcol column defined.') AS [RowGuidCol]
 END
 IF EXISTS (SELECT * FROM sys.all_parameters WHERE object_id = @id)
-    SELECT CONVERT(sysname, p.name) AS Parameter_name, CONVERT(nvarchar(128), t.name) AS Type,
+    SELECT CONVERT(sysname, p.name) AS Parameter_name, CONVERT(nvarchar(128), TYPE_NAME(p.user_type_id)) AS Type,
         p.max_length AS Length,
-        CONVERT(int, CASE WHEN t.system_type_id IN (167, 173, 165, 175) THEN p.max_length
-            WHEN t.system_type_id IN (231, 239) AND p.max_length > 0 THEN p.max_length / 2 ELSE p.precision END) AS Prec,
+        CONVERT(int, CASE WHEN p.system_type_id IN (167, 173, 165, 175) THEN p.max_length
+            WHEN p.system_type_id IN (231, 239) AND p.max_length > 0 THEN p.max_length / 2 ELSE p.precision END) AS Prec,
         CONVERT(int, CASE WHEN f.has_scale = 1 THEN p.scale END) AS Scale, p.parameter_id AS Param_order,
-        CONVERT(sysname, CASE WHEN t.system_type_id IN (35, 99, 167, 175, 231, 239) THEN
+        CONVERT(sysname, CASE WHEN p.system_type_id IN (35, 99, 167, 175, 231, 239) THEN
             CONVERT(sysname, DATABASEPROPERTYEX(DB_NAME(), 'Collation')) END) AS Collation
     FROM sys.all_parameters AS p
-        JOIN sys.types AS t ON t.user_type_id = p.user_type_id
         JOIN sys.[$faces] AS f ON f.user_type_id = p.system_type_id
     WHERE p.object_id = @id
     ORDER BY p.parameter_id

@@ -201,14 +201,23 @@ CREATE VIEW INFORMATION_SCHEMA.CONSTRAINT_TABLE_USAGE AS
 SELECT TABLE_CATALOG, TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_CATALOG, CONSTRAINT_SCHEMA, CONSTRAINT_NAME
 FROM INFORMATION_SCHEMA.TABLE_CONSTRAINTS
 GO
--- Who owns the database may do everything; what GRANT gives is not here, because there is no GRANT.
+-- What was granted to the current user, to everybody or by the current user. Nobody may grant on: WITH GRANT OPTION is refused.
 -- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.TABLE_PRIVILEGES AS
-SELECT CONVERT(nvarchar(128), 'dbo') AS GRANTOR, CONVERT(nvarchar(128), 'dbo') AS GRANTEE,
-    TABLE_CATALOG, TABLE_SCHEMA, TABLE_NAME, CONVERT(varchar(10), NULL) AS PRIVILEGE_TYPE,
-    CONVERT(varchar(3), 'YES') AS IS_GRANTABLE
-FROM INFORMATION_SCHEMA.TABLES WHERE 1 = 0
+SELECT CONVERT(nvarchar(128), USER_NAME(p.grantor_principal_id)) AS GRANTOR,
+    CONVERT(nvarchar(128), USER_NAME(p.grantee_principal_id)) AS GRANTEE,
+    CONVERT(nvarchar(128), DB_NAME()) AS TABLE_CATALOG,
+    CONVERT(nvarchar(128), s.name) AS TABLE_SCHEMA,
+    o.name AS TABLE_NAME,
+    CONVERT(varchar(10), p.permission_name) AS PRIVILEGE_TYPE,
+    CONVERT(varchar(3), 'NO') AS IS_GRANTABLE
+FROM sys.database_permissions AS p
+    JOIN sys.objects AS o ON o.object_id = p.major_id
+    JOIN sys.schemas AS s ON s.schema_id = o.schema_id
+WHERE p.class = 1 AND p.minor_id = 0 AND p.state = 'G' AND p.type IN ('SL', 'IN', 'UP', 'DL', 'RF') AND o.type IN ('U', 'V')
+    AND (p.grantee_principal_id IN (0, USER_ID()) OR p.grantor_principal_id = USER_ID())
 GO
+-- Permissions on columns are refused.
 -- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.COLUMN_PRIVILEGES AS
 SELECT CONVERT(nvarchar(128), 'dbo') AS GRANTOR, CONVERT(nvarchar(128), 'dbo') AS GRANTEE,

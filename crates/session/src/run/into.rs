@@ -85,7 +85,7 @@ impl Run<'_> {
         self.end_statement(&transaction, result.is_ok())?;
         let (n, identity) = result.map_err(|e| e.at_line(line))?;
         if let Some(full) = full {
-            self.note_temporary(shown, full, false);
+            self.note_temporary(shown, full, false)?;
         }
         let state = &mut self.session.state;
         state.identity = identity;

@@ -234,7 +234,7 @@ impl Run<'_> {
         })?;
         if place.new {
             let full = place.name.name().to_owned();
-            self.note_temporary(stmt.name.name().to_owned(), full, true);
+            self.note_temporary(stmt.name.name().to_owned(), full, true)?;
         }
         Ok(missing)
     }

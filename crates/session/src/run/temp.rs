@@ -4,18 +4,23 @@
 //! characters and ended by twelve hexadecimal digits. It is dropped when the scope that made it ends; what was made or
 //! seen inside an open transaction is hidden at once and dropped when the transaction has ended.
 //!
+//! A global one is its session's whatever others do with it, and goes with that session: who ends waits for those that have
+//! changed it in transactions that are still open, however briefly its statements were to wait for locks. Another object
+//! that has its name meanwhile, since it was dropped or its making rolled back, is another session's.
+//!
 //! The body of a temporary procedure runs in the database in which it is called (*assumed*: as a `sp_` procedure of the
 //! system does), with the rights of whoever calls it: it opens nothing that its owner may see.
 
 use std::sync::Arc;
 
-use duramen_base::{SessionId, SqlError, SqlResult, messages};
+use duramen_base::{ObjectId, SessionId, SqlError, SqlResult, messages};
 use duramen_observe::Counter;
 use duramen_query::host::{Source, Table};
 use duramen_tsql::ast;
 use duramen_txn::TxnKind;
 
 use super::Run;
+use crate::databases::OpenDb;
 use crate::ddl::Ddl;
 use crate::program::same;
 use crate::session::Session;
@@ -25,6 +30,8 @@ const TEMPDB: &str = "tempdb";
 const NAME_LIMIT: usize = 116;
 /// How many digits stand behind it.
 const DIGITS: usize = 12;
+/// SET LOCK_TIMEOUT of those that wait as long as it takes.
+const NO_TIMEOUT: i64 = -1;
 
 /// A temporary table or procedure of the session.
 #[derive(Clone, Debug)]
@@ -33,6 +40,8 @@ pub struct TemporaryTable {
     pub name: String,
     /// Its name in tempdb.
     pub full: String,
+    /// What it is there: others may give a global one's name to something else.
+    pub id: ObjectId,
     /// The nesting level that made it; it is dropped when that ends.
     pub level: u32,
     pub procedure: bool,
@@ -108,18 +117,23 @@ impl Session {
     /// Whether a temporary name means nothing that the session may define anew or drop: a local one that is not its own, or
     /// a global procedure that another session has made. *Assumed*: 208 and 3701, as for what is not there.
     pub(crate) fn is_anothers_procedure(&self, name: &ast::ObjectName) -> bool {
-        let own = |t: &TemporaryTable| t.procedure && same(&t.name, name.name());
+        let own = |t: &TemporaryTable| {
+            let is_it = || matches!(self.find_in_tempdb(&t.full), Ok(Some(id)) if id == t.id);
+            t.procedure && same(&t.name, name.name()) && is_it()
+        };
         is_temporary(name) && !self.state.temporary.iter().any(own) && !self.who.sysadmin
     }
 
-    /// Whether tempdb has an object of that name.
-    fn is_in_tempdb(&self, full: &str) -> SqlResult<bool> {
+    /// The object of that name in tempdb.
+    fn find_in_tempdb(&self, full: &str) -> SqlResult<Option<ObjectId>> {
         let Some(db) = self.instance.databases.find(TEMPDB) else {
-            return Ok(false);
+            return Ok(None);
         };
         let snapshot = db.catalog.snapshot()?;
-        let dbo = snapshot.schema("dbo");
-        Ok(dbo.is_some_and(|s| snapshot.find(s.id, full).is_some()))
+        let found = snapshot
+            .schema("dbo")
+            .and_then(|s| snapshot.find(s.id, full));
+        Ok(found.map(|o| o.id))
     }
 
     /// A temporary table by the user's name.
@@ -166,19 +180,21 @@ impl Session {
         };
         let _viewing = duramen_txn::definitions::view_as(&self.owner);
         for gone in std::mem::take(&mut self.state.hidden) {
-            let tx = self.new_transaction(TxnKind::Autocommit, "DROPOBJ");
-            let ddl = Ddl::bare(&db, &tx);
-            // Nobody can see it any more, and tempdb is made anew at every start: a failure loses space only.
-            let name = in_tempdb(&gone.full, 0);
-            let dropped = match gone.procedure {
-                true => ddl.drop_procedure(&name),
-                false => ddl.drop_table(&name, true),
-            };
-            let _ = match dropped {
-                Ok(()) => self.finish(&tx, None),
-                Err(_) => self.instance.rollback(&tx, None),
-            };
+            // Tempdb is made anew at every start: a failure loses space only, and the name of a global one.
+            while self.drop_temporary(&db, gone.id) == Err(messages::DEADLOCK_VICTIM.number) {}
         }
+    }
+
+    /// Drops what is not the session's scope's any more, however long others keep it; the number of what has failed.
+    fn drop_temporary(&self, db: &Arc<OpenDb>, id: ObjectId) -> Result<(), i32> {
+        let tx = self.new_transaction(TxnKind::Autocommit, "DROPOBJ");
+        tx.set_lock_timeout(NO_TIMEOUT);
+        let dropped = Ddl::bare(db, &tx).drop_temporary(id);
+        let ended = match &dropped {
+            Ok(()) => self.finish(&tx, None),
+            Err(_) => self.instance.rollback(&tx, None),
+        };
+        dropped.and(ended).map_err(|e| e.number)
     }
 }
 
@@ -191,8 +207,7 @@ impl Run<'_> {
             ..stmt.clone()
         };
         self.define_in(TEMPDB, 0xC6, "CREATE TABLE", |d| d.create_table(&created))?;
-        self.note_temporary(name, full, false);
-        Ok(())
+        self.note_temporary(name, full, false)
     }
 
     /// A name in tempdb for a new temporary table or procedure; 2714 when the scope has one of that name.
@@ -202,8 +217,7 @@ impl Run<'_> {
         let mine = known.iter().rev().find(|t| same(&t.name, name));
         // A table whose creation was rolled back is in the list but not in the catalog.
         if let Some(mine) = mine.filter(|t| t.level == level) {
-            let there = self.session.is_in_tempdb(&mine.full)?;
-            if there {
+            if self.session.find_in_tempdb(&mine.full)?.is_some() {
                 let error = SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&name]).with_state(6);
                 return Err(error.at_line(line as i32));
             }
@@ -227,7 +241,15 @@ impl Run<'_> {
     }
 
     /// Makes a table or procedure that was created visible. A global one lives until the session ends.
-    pub(super) fn note_temporary(&mut self, name: String, full: String, procedure: bool) {
+    pub(super) fn note_temporary(
+        &mut self,
+        name: String,
+        full: String,
+        procedure: bool,
+    ) -> SqlResult<()> {
+        let Some(id) = self.session.find_in_tempdb(&full)? else {
+            return Ok(());
+        };
         duramen_observe::count(Counter::TempTablesCreated, u64::from(!procedure));
         let level = match name.starts_with("##") {
             true => 0,
@@ -236,9 +258,11 @@ impl Run<'_> {
         let table = TemporaryTable {
             name,
             full,
+            id,
             level,
             procedure,
         };
         self.session.state.temporary.push(table);
+        Ok(())
     }
 }

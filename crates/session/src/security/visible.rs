@@ -3,7 +3,7 @@
 //! A row of a catalog view is there for who owns the thing or holds any permission on it; its text for who may define it or
 //! holds VIEW DEFINITION (Microsoft Learn, "Metadata Visibility Configuration"). Views and functions read a picture of the
 //! catalog from which the rest was taken, so that none of them has to ask; it is made once for a login and a version.
-//! Types, files and what is the same in every database are everybody's who is in the database.
+//! Files and what is the same in every database are everybody's who is in the database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -109,10 +109,18 @@ impl Pictures {
 fn is_of(right: Right, kind: ObjectKind) -> bool {
     let runs = [ObjectKind::PROCEDURE, ObjectKind::SCALAR_FUNCTION].contains(&kind);
     match right {
-        Right::Select | Right::Insert | Right::Update | Right::Delete => !runs,
+        Right::Select | Right::Insert | Right::Update | Right::Delete => {
+            !runs && kind != ObjectKind::TABLE_TYPE
+        }
         Right::Execute => runs || [ObjectKind::SYNONYM, ObjectKind::TABLE_TYPE].contains(&kind),
         _ => true,
     }
+}
+
+/// The same for types, which have no rows to be read or changed.
+fn is_of_types(right: Right) -> bool {
+    let of_rows = [Right::Select, Right::Insert, Right::Update, Right::Delete];
+    right.is_of_objects() && !of_rows.contains(&right)
 }
 
 fn picture(who: &Who, snapshot: &Arc<Snapshot>, user: i32, tempdb: bool) -> Visible {
@@ -155,6 +163,10 @@ fn picture(who: &Who, snapshot: &Arc<Snapshot>, user: i32, tempdb: bool) -> Visi
             || *id >= FIRST_FIXED
             || with_objects.contains(id)
             || all.copied().any(|r| holds(r, On::Schema(*id)))
+    });
+    picture.types.retain(|_, t| {
+        let mut all = Right::ALL.iter().copied().filter(|r| is_of_types(*r));
+        all.any(|r| holds(r, On::Schema(t.schema)))
     });
     let on = On::Database;
     let defines = holds(Right::ViewDefinition, on);

@@ -361,7 +361,7 @@ mod types {
     /// Table types have the type 243, and the id of their object.
     fn of_table_type(o: &ObjectDef) -> Row {
         Row {
-            name: o.name.strip_prefix("TT_").unwrap_or(&o.name).to_owned(),
+            name: crate::table_types::type_name(&o.name).to_owned(),
             system: 243,
             id: o.id.0,
             schema: o.schema,

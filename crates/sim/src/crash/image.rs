@@ -63,9 +63,18 @@ pub fn login(instance: &Arc<Instance>) -> Result<Session, String> {
 
 /// A session in this database.
 pub fn login_to(instance: &Arc<Instance>, database: &str) -> Result<Session, String> {
+    login_as(instance, ("sa", PASSWORD), database)
+}
+
+/// A session of this login, with its password, in this database.
+pub fn login_as(
+    instance: &Arc<Instance>,
+    (user, password): (&str, &str),
+    database: &str,
+) -> Result<Session, String> {
     let request = LoginRequest {
-        user: "sa".to_owned(),
-        password: PASSWORD.to_owned(),
+        user: user.to_owned(),
+        password: password.to_owned(),
         database: database.to_owned(),
         ..LoginRequest::default()
     };

@@ -3,14 +3,16 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`values`], [`table`], [`model`], [`define`], [`keys`], [`others`] | what tables are and have, and what operations make of them |
+//! | [`values`], [`table`], [`model`], [`define`], [`keys`], [`others`], [`rights`], [`partitions`] | what tables are and have, and what operations make of them |
 //! | [`step`] | the steps of a story, and how they read as a script |
 //! | [`generate`] | what comes next |
 //! | [`kinds`], [`matrix`] | the kinds of statements, and how often each came to which end |
 //! | [`seat`] | sessions on threads of their own |
 //! | [`snapshot`] | what transactions under SNAPSHOT may see |
 //! | [`life`], [`hear`], [`judge`] | a life of the process: steps taken, what is told and answered judged in its order |
+//! | [`globals`] | global temporary objects: whose they are, and who keeps them |
 //! | [`doubt`] | what running requests may have committed |
+//! | [`asks`] | users ask what they may do |
 //! | [`commits`] | what a crash comes after, and what a recovery has to repeat |
 //! | [`restores`] | restores beside, over and step by step: what may come of them |
 //! | [`show`] | how values read in a finding |
@@ -31,6 +33,8 @@
 //!
 //! What is in flight when power fails is in doubt: with it or without it, for each session. Commits are hardened before they
 //! are told (COMMIT_WAIT = STATEMENT), so that nothing else is; what a released packet promises is the other stories' part.
+//! Databases come and go, with tables in them: a transaction may be over three. Users ask in their own names what they may do.
+//!
 //! Ids belong to sessions, so rows of several lie on one page and each session knows its own.
 //!
 //! A long run is steered: each story favours the cell of the matrix, a kind of statement and an end, where the run has come
@@ -44,6 +48,7 @@
 //! identity, 3456 and SUSPECT, seeds 3, 7, 19, 24, 31, 38; names that were not committed, 208, 2714 and 4902, seeds 11, 26, 27,
 //! 43, 44, 52, 55, 59; values outside rows that nobody has, CHECKDB 8964, seeds 5, 6, 25, 35, 58, 60.
 
+mod asks;
 mod bulk;
 mod close;
 mod commits;
@@ -54,6 +59,7 @@ mod fault;
 mod fits;
 mod found;
 mod generate;
+mod globals;
 mod grounds;
 mod hear;
 mod judge;
@@ -65,7 +71,9 @@ mod life;
 mod matrix;
 mod model;
 mod others;
+mod partitions;
 mod restores;
+mod rights;
 mod seat;
 mod show;
 mod shrink;

@@ -12,10 +12,12 @@ use duramen_txn::{LockInfo, Resource};
 
 use super::super::image;
 use super::super::wire::execute;
+use super::asks;
 use super::disk::DATABASES;
 use super::fault::Fault;
+use super::found;
 use super::life::{Life, STUCK};
-use super::world::{SESSIONS, check_structures, differs, look};
+use super::world::{SESSIONS, check_structures, differs, look, present};
 
 /// Lets everybody go, and looks at everything. Without power nothing is said.
 pub fn audit(life: &mut Life<'_>) -> Result<(), Fault> {
@@ -54,6 +56,7 @@ fn whole(life: &mut Life<'_>) -> Result<(), Fault> {
         ));
     }
     check_structures(&life.instance)?;
+    asks::users(&life.instance, &life.world.model)?;
     life.world.audits += 1;
     met(life)?;
     check_database(life)
@@ -184,6 +187,12 @@ fn check_database(life: &Life<'_>) -> Result<(), Fault> {
         let text = format!("{count:?} transactions are left, {:?}", reply.errors);
         return Err(Fault::new("transaction left over", text));
     }
+    let sql = "SELECT name FROM tempdb.sys.objects WHERE name LIKE '#%'";
+    let reply = execute(&mut session, sql);
+    if let Some(row) = reply.rows.first() {
+        let text = format!("in tempdb {} is left", found::line(row));
+        return Err(Fault::new("temporary object left", text));
+    }
     drop(session);
     check(&life.instance)
 }
@@ -192,7 +201,7 @@ fn check_database(life: &Life<'_>) -> Result<(), Fault> {
 pub fn check(instance: &Arc<Instance>) -> Result<(), Fault> {
     let session = image::login_to(instance, "master");
     let mut session = session.map_err(|e| Fault::new("login", e))?;
-    for db in DATABASES {
+    for db in present(instance) {
         let reply = execute(
             &mut session,
             &format!("DBCC CHECKDB ({db}) WITH NO_INFOMSGS"),

@@ -11,9 +11,18 @@ use super::super::image;
 use super::super::wire::execute;
 
 pub const DATABASES: [&str; 2] = ["a", "b"];
+/// Those that come and go.
+pub const MADE: [&str; 2] = ["d0", "d1"];
+/// How a user of the databases logs in.
+pub const PASSWORD: &str = "Aa1!bbbb";
 pub const SECTOR: u32 = 4096;
 /// Of the partition functions.
 pub const BOUNDARIES: [i64; 3] = [100, 300, 600];
+
+/// What a user of the databases logs in as.
+pub fn login_of(user: &str) -> String {
+    user.replacen('u', "q", 1)
+}
 
 /// Whether a story's databases have row versions.
 pub fn is_versioned(seed: u64) -> bool {
@@ -39,6 +48,11 @@ fn script(versioned: bool, tight: bool) -> Vec<String> {
              CREATE TABLE lk1 (id int NOT NULL, c0 int NULL, CONSTRAINT pkl1 PRIMARY KEY CLUSTERED (id)); INSERT lk1 VALUES (0, 0); \
              CREATE TABLE lk2 (id int NOT NULL, c0 int NULL, CONSTRAINT pkl2 PRIMARY KEY CLUSTERED (id)); INSERT lk2 VALUES (0, 0)"
         ));
+    }
+    for n in 0..2 {
+        let login = login_of(&format!("u{n}"));
+        let sql = format!("CREATE LOGIN {login} WITH PASSWORD = '{PASSWORD}'");
+        all.push(sql);
     }
     let master = "USE master; ALTER DATABASE SCOPED CONFIGURATION SET COMMIT_WAIT = STATEMENT";
     all.push(master.to_owned());

@@ -10,10 +10,17 @@ pub fn fits(life: &Life<'_>, who: usize, batch: &Batch) -> bool {
     let mut view = life.view(who);
     let txn = life.who[who].txn.as_ref();
     let mut depth = txn.map_or(0, |t| t.depth);
+    // Whether a snapshot of tempdb may be read is a setting of its own.
+    let is_snapshot = life.who[who].level == Level::Snapshot;
     let mut saves: Vec<String> =
         txn.map_or_else(Vec::new, |t| t.saves.iter().map(|s| s.0.clone()).collect());
     for s in &batch.stmts {
+        if is_snapshot && s.touches().iter().any(|(at, _)| at.is_global()) {
+            return false;
+        }
         match &s.effect {
+            // The catalog is no part of a snapshot.
+            Effect::Rights(_) if is_snapshot => return false,
             Effect::Do(op) => match view.apply(op) {
                 Err(No::Unknown) => return false,
                 // Where the key goes meanwhile the rows are there twice.
@@ -63,6 +70,6 @@ fn sees_whole(life: &Life<'_>, who: usize, depth: u32, at: &At) -> bool {
     match life.who[who].level {
         Level::ReadCommitted => by_versions,
         Level::RepeatableRead => false,
-        Level::Serializable | Level::Snapshot => depth > 0 && !at.is_temporary(),
+        Level::Serializable | Level::Snapshot => depth > 0 && !at.is_local(),
     }
 }

@@ -8,7 +8,7 @@ use duramen_types::Value;
 use super::super::wire::execute;
 use super::fault::Fault;
 use super::model::Db;
-use super::show;
+use super::{rights, show};
 
 #[derive(Debug, Default)]
 struct FoundTable {
@@ -19,7 +19,7 @@ struct FoundTable {
 /// A database as it was read.
 #[derive(Debug)]
 pub struct Found {
-    db: String,
+    pub db: String,
     tables: BTreeMap<String, FoundTable>,
     catalog: BTreeSet<String>,
 }
@@ -92,22 +92,39 @@ fn catalog(session: &mut Session, db: &str) -> Result<BTreeSet<String>, Fault> {
              UNION ALL SELECT 'object', 'pf', name, NULL FROM {s}partition_functions WHERE name <> 'pf' \
              UNION ALL SELECT 'object', 'ps', s.name, f.name FROM {s}partition_schemes s JOIN {s}partition_functions f ON f.function_id = s.function_id WHERE s.name <> 'ps'"
         ),
+        rights(db, "u.principal_id BETWEEN 5 AND 16383"),
     ];
     let mut lines = BTreeSet::new();
     for sql in queries {
         for row in query(session, &sql)? {
-            let words: Vec<String> = row.iter().map(word).collect();
-            lines.insert(words.join(" "));
+            lines.insert(line(&row));
         }
     }
     Ok(lines)
+}
+
+/// Asks for the rights that some of the principals of a database hold.
+pub fn rights(db: &str, whose: &str) -> String {
+    let s = format!("{db}.sys.");
+    format!(
+        "SELECT 'right', CASE p.class WHEN 0 THEN 'database' WHEN 1 THEN 'object ' + o.name WHEN 3 THEN 'schema ' + c.name END, p.permission_name, u.name, RTRIM(p.state) \
+         FROM {s}database_permissions p JOIN {s}database_principals u ON u.principal_id = p.grantee_principal_id \
+         LEFT JOIN {s}objects o ON p.class = 1 AND o.object_id = p.major_id LEFT JOIN {s}schemas c ON p.class = 3 AND c.schema_id = p.major_id WHERE {whose}"
+    )
+}
+
+/// A row of words as a line.
+pub fn line(row: &[Value]) -> String {
+    let words: Vec<String> = row.iter().map(word).collect();
+    words.join(" ")
 }
 
 /// The databases and logins that come and go.
 pub fn of_server(session: &mut Session) -> Result<Found, Fault> {
     let sql = "SELECT 'object DB ' + name + ' NULL' FROM sys.databases WHERE name LIKE 'd[0-9]' AND state_desc = 'ONLINE' \
                UNION ALL SELECT CONCAT('object login ', name, ' ', CONVERT(int, is_disabled)) FROM sys.server_principals WHERE name LIKE 'lg[0-9]' \
-               UNION ALL SELECT 'object srvmember ' + r.name + ' ' + l.name + ' NULL' FROM sys.server_role_members m JOIN sys.server_principals r ON r.principal_id = m.role_principal_id JOIN sys.server_principals l ON l.principal_id = m.member_principal_id WHERE l.name LIKE 'lg[0-9]'";
+               UNION ALL SELECT 'object srvmember ' + r.name + ' ' + l.name + ' NULL' FROM sys.server_role_members m JOIN sys.server_principals r ON r.principal_id = m.role_principal_id JOIN sys.server_principals l ON l.principal_id = m.member_principal_id WHERE l.name LIKE 'lg[0-9]' \
+               UNION ALL SELECT CONCAT('right server ', p.permission_name, ' ', l.name, ' ', RTRIM(p.state)) FROM sys.server_permissions p JOIN sys.server_principals l ON l.principal_id = p.grantee_principal_id WHERE l.name LIKE 'lg[0-9]'";
     let rows = query(session, sql)?;
     Ok(Found {
         db: "master".to_owned(),
@@ -153,6 +170,7 @@ impl Found {
             let text = if text.is_empty() { "NULL" } else { text };
             all.push(format!("object {kind} {name} {text}"));
         }
+        rights::catalogued(must, &mut all);
         all.extend(must.boundaries.iter().map(|b| format!("boundary {b}")));
         lines.extend(all);
         if let Some(line) = lines.difference(&self.catalog).next() {

@@ -9,6 +9,7 @@ mod kind;
 mod lesser;
 mod names;
 mod needs;
+mod rights;
 mod rows;
 mod tables;
 
@@ -17,20 +18,20 @@ use std::collections::VecDeque;
 use duramen_os::random::Rng;
 use duramen_os::sim::DiskOp;
 
-use super::disk::DATABASES;
+use super::disk::{DATABASES, MADE};
 use super::life::Life;
 use super::matrix::Cell;
-use super::model::{At, Filter, Model};
+use super::model::{At, Filter, GLOBAL, Model};
 use super::step::{Batch, Form, Level, Step, Stmt};
 use super::table::Table;
-use super::world::SESSIONS;
+use super::world::{Kept, MASTER, SESSIONS};
 
 /// Tables of a database.
 const SLOTS: u64 = 5;
 /// Seeds from here on are of long stories, which make what a statement needs before it: so that what is changed and dropped
 /// seldom comes to every end. The first are short ones, for tests.
 const LONG_FROM: u64 = 1000;
-/// Temporary tables of a session.
+/// Temporary tables of a session, and of everybody.
 const TEMPORARY: u64 = 2;
 
 pub struct Generator {
@@ -48,8 +49,8 @@ pub struct Generator {
     plan: VecDeque<Step>,
     /// One in so many steps begins such.
     aims: u64,
-    /// Backups that are there, by their last file, with all that a restore of each reads.
-    backups: Vec<(String, Vec<String>)>,
+    /// Backups that are there.
+    backups: Vec<Backed>,
     /// A log backup would follow one of them.
     chained: bool,
     /// Columns of the table in hand that refer to others, and rows that they may refer to.
@@ -62,6 +63,17 @@ pub struct Generator {
     fails: u64,
     /// What the story favours.
     theme: Option<Cell>,
+}
+
+/// A backup that is there.
+#[derive(Clone)]
+pub struct Backed {
+    /// Its last file.
+    pub path: String,
+    /// All that a restore of it reads.
+    pub files: Vec<String>,
+    /// The database.
+    pub of: String,
 }
 
 /// What a batch is made for.
@@ -230,7 +242,8 @@ impl Generator {
             _ if scene.is_snapshot() && self.rng.one_in(3) => self.look(&scene),
             0..10 => self.try_catch(&scene),
             10..12 => Some(self.call(&scene)),
-            12..17 => self.look(&scene),
+            12..16 => self.look(&scene),
+            16 if !scene.is_snapshot() => self.look_at_rights(&scene),
             17..21 => {
                 self.look_at_backups(life);
                 self.administer(&scene)
@@ -264,7 +277,12 @@ impl Generator {
     fn look_at_backups(&mut self, life: &Life<'_>) {
         self.chained = !life.world.chain.is_empty();
         let kept = life.world.backups.iter();
-        self.backups = kept.map(|(p, k)| (p.clone(), k.files.clone())).collect();
+        let backed = |(path, kept): (&String, &Kept)| Backed {
+            path: path.clone(),
+            files: kept.files.clone(),
+            of: kept.of.clone(),
+        };
+        self.backups = kept.map(backed).collect();
     }
 
     fn name(&mut self, what: &str) -> String {
@@ -278,26 +296,42 @@ impl Generator {
     }
 
     /// The place of a table, whether there is one or not.
-    fn place(&mut self, who: usize) -> At {
-        match self.rng.below(10) {
-            0..2 => At {
-                db: format!("#{who}"),
-                table: format!("#x{}", self.rng.below(TEMPORARY)),
-            },
-            n => At {
-                db: match n < 5 {
-                    true => Self::home(who).to_owned(),
-                    false => DATABASES[0].to_owned(),
-                },
-                table: format!("t{}", self.rng.below(SLOTS)),
-            },
+    fn place(&mut self, scene: &Scene<'_>) -> At {
+        let db = match self.rng.below(20) {
+            0..3 => {
+                return At {
+                    db: format!("#{}", scene.who),
+                    table: format!("#x{}", self.rng.below(TEMPORARY)),
+                };
+            }
+            3 => {
+                return At {
+                    db: GLOBAL.to_owned(),
+                    table: format!("##x{}", self.rng.below(TEMPORARY)),
+                };
+            }
+            4..8 => self.made(scene).unwrap_or(DATABASES[0]),
+            8..12 => Self::home(scene.who),
+            _ => DATABASES[0],
+        };
+        At {
+            db: db.to_owned(),
+            table: format!("t{}", self.rng.below(SLOTS)),
         }
+    }
+
+    /// A database that has come and may go.
+    fn made(&mut self, scene: &Scene<'_>) -> Option<&'static str> {
+        let master = scene.view.dbs.get(MASTER)?;
+        let there = MADE.into_iter().filter(|db| master.has("DB", db));
+        let there: Vec<&'static str> = there.collect();
+        self.rng.choose(&there).copied()
     }
 
     /// A table that the session sees.
     fn table<'a>(&mut self, scene: &Scene<'a>) -> Option<(At, &'a Table)> {
         for _ in 0..8 {
-            let at = self.place(scene.who);
+            let at = self.place(scene);
             if let Some(table) = scene.view.table(&at) {
                 self.look_up_parents(scene, &at, table);
                 return Some((at, &**table));

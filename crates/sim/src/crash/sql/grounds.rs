@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::disk::DATABASES;
 use super::kinds::{self, KINDS};
 use super::life::{Life, allowed};
-use super::model::{At, No};
+use super::model::{At, GLOBAL, No};
 use super::step::{Effect, Stmt};
 
 /// The statement's kinds, what it must come to, and of the tables that it names which are there, have been there or never were.
@@ -53,6 +53,7 @@ fn named(sql: &str, who: usize) -> Vec<At> {
                 table: table.to_owned(),
             };
             match table.strip_prefix('#') {
+                Some(rest) if rest.starts_with('#') => Some(at(GLOBAL, table)),
                 Some(_) => Some(at(&format!("#{who}"), table)),
                 None => qualified.then(|| at(db, table)),
             }

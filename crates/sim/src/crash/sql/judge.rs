@@ -1,7 +1,10 @@
 //! What an answer says, and what it makes of the model.
 
+use std::collections::BTreeSet;
+
 use super::close;
 use super::commits::committed;
+use super::disk::DATABASES;
 use super::doubt;
 use super::fault::Fault;
 use super::found;
@@ -10,6 +13,7 @@ use super::kinds;
 use super::life::{Busy, Life, Txn, Who};
 use super::matrix::Ending;
 use super::model::{At, Filter, Model, NAMES, No, Op};
+use super::rights;
 use super::seat::Answer;
 use super::show;
 use super::snapshot::Snapshot;
@@ -24,6 +28,8 @@ const LOG_FULL: i32 = 9002;
 /// What a SWITCH finds in its target.
 const TARGET_HAS_ROWS: i32 = 4905;
 const NOT_SUPPORTED: i32 = 40517;
+/// DROP DATABASE of one that others use.
+const IN_USE: i32 = 3702;
 /// Another has changed the row, or the table, since the snapshot was taken.
 const SNAPSHOT: &[i32] = &[3960, 3961];
 const KILLED: i32 = 596;
@@ -329,6 +335,11 @@ impl<'a> Context<'a> {
                 let (at, defines) = (at.clone(), false);
                 self.explains(&now, &Op::Touch { at, defines }, number)
             }
+            Effect::Do(op) if number == IN_USE && op.drops_database().is_some() => {
+                self.is_used_by_others(life, op)
+            }
+            // Its session has gone meanwhile.
+            Effect::Do(op) if NAMES.contains(&number) && life.is_of_going(op) => true,
             Effect::Do(op) => self.explains(&now, op, number),
             _ => false,
         };
@@ -338,6 +349,16 @@ impl<'a> Context<'a> {
                 .fault(&format!("error {number}"), text)
                 .because(grounds::of(life, self.who, stmt))),
         }
+    }
+
+    /// Others have changed, in transactions that are open, what a database has that is to be dropped.
+    fn is_used_by_others(&self, life: &Life<'_>, op: &Op) -> bool {
+        let touched = op.touches();
+        let others = life.who.iter().enumerate().filter(|(n, _)| *n != self.who);
+        let ops =
+            others.flat_map(|(_, w)| w.txn.iter().flat_map(|t| t.ops.iter().chain(&t.undone)));
+        let mut theirs = ops.flat_map(Op::touches);
+        theirs.any(|(at, _)| touched.iter().any(|(mine, _)| mine.meets(&at)))
     }
 
     /// The operation is refused with this number, by what the session sees now or saw when it was asked.
@@ -363,14 +384,16 @@ impl<'a> Context<'a> {
         let who = self.who;
         match &stmt.effect {
             Effect::Nothing | Effect::May(_) | Effect::Shown(_) => done_kinds(life, who, &kinds),
-            Effect::Backup(path) => {
+            Effect::Backup { of, path } => {
                 done_kinds(life, who, &kinds);
                 let states = life.backed_up(self.states);
                 let files = vec![path.clone()];
-                life.world.chain.clone_from(&files);
-                life.world
-                    .backups
-                    .insert(path.clone(), Kept { states, files });
+                if of == DATABASES[0] {
+                    life.world.chain.clone_from(&files);
+                }
+                let of = of.clone();
+                let kept = Kept { of, states, files };
+                life.world.backups.insert(path.clone(), kept);
             }
             Effect::BackupLog(path, _) => {
                 done_kinds(life, who, &kinds);
@@ -379,9 +402,9 @@ impl<'a> Context<'a> {
                     let states = life.backed_up(self.states);
                     chain.push(path.clone());
                     let files = chain.clone();
-                    life.world
-                        .backups
-                        .insert(path.clone(), Kept { states, files });
+                    let of = DATABASES[0].to_owned();
+                    let kept = Kept { of, states, files };
+                    life.world.backups.insert(path.clone(), kept);
                     life.world.chain = chain;
                 }
             }
@@ -471,6 +494,12 @@ impl<'a> Context<'a> {
                     return Err(self.fault("procedure", &text));
                 }
             }
+            Effect::Rights(at) => {
+                done_kinds(life, who, &kinds);
+                if let Some(answer) = answer {
+                    self.told_rights(life, at, answer)?;
+                }
+            }
             Effect::Level(level) => {
                 done_kinds(life, who, &kinds);
                 life.who[who].level = *level;
@@ -524,6 +553,26 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Somebody's rights were read: as they were at some time meanwhile.
+    fn told_rights(&self, life: &Life<'_>, at: &At, answer: &Answer) -> Result<(), Fault> {
+        let told: BTreeSet<String> = answer.rows.iter().map(|r| found::line(r)).collect();
+        let of = at.table.rsplit(' ').next().unwrap_or("");
+        let must = |model: &Model| {
+            let view = life.view_of(model.clone(), self.who);
+            let db = view.dbs.get(&at.db).cloned().unwrap_or_default();
+            rights::of(&db, of)
+        };
+        let untold = doubt::untold(life, self.who);
+        let mut all = self.states.iter().chain(&untold).map(must);
+        match all.any(|lines| lines == told) {
+            true => Ok(()),
+            false => {
+                let must = must(&untold[0]);
+                Err(self.fault("rights", &format!("{told:?} and not {must:?}")))
+            }
+        }
+    }
+
     /// A statement under SNAPSHOT has read or changed something: what others had committed by then, told or not, is what
     /// its transaction sees.
     fn take_snapshot(&self, life: &mut Life<'_>) {
@@ -561,6 +610,7 @@ impl<'a> Context<'a> {
 
     fn commit(&self, life: &mut Life<'_>, ops: &[Op], kinds: Vec<usize>) -> Result<(), Fault> {
         for op in ops {
+            life.globals.note(self.who, op);
             if let Err(no) = life.world.model.apply(op) {
                 let op = format!("{op:?}");
                 let op = show::head(&op, 300);
@@ -570,7 +620,7 @@ impl<'a> Context<'a> {
         }
         committed(life, self.who, kinds);
         life.note_state();
-        Ok(())
+        ops.iter().try_for_each(|op| life.harden(op))
     }
 
     /// Several statements that tell how far they came.
@@ -735,4 +785,5 @@ pub fn left(life: &mut Life<'_>, who: usize) {
     }
     life.world.model.dbs.remove(&format!("#{who}"));
     life.who[who] = Who::default();
+    life.leave_globals(who);
 }

@@ -1,14 +1,21 @@
 //! Short stories of which one turn once misled the model.
 
-use super::model::{At, Filter, Op, Set};
+use super::model::{At, Filter, GLOBAL, Op, Set};
+use super::rights::{Held, On, Right};
 use super::shrink::shrink;
 use super::step::{Batch, Caught, Effect, Form, Level, Step, Stmt};
 use super::table::{Column, Index, Made, Table, Ty, Val};
 use super::{Failure, run_steps, script};
 
-fn at(table: &str) -> At {
+/// A table of the first database; with another's name before it, of that; a global temporary one.
+fn at(name: &str) -> At {
+    let (db, table) = match name.split_once('.') {
+        Some((db, table)) => (db, table),
+        None if name.starts_with(GLOBAL) => (GLOBAL, name),
+        None => ("a", name),
+    };
     At {
-        db: "a".to_owned(),
+        db: db.to_owned(),
         table: table.to_owned(),
     }
 }
@@ -321,4 +328,97 @@ fn what_is_refused_for_its_name_keeps_who_made_the_name() {
         short.steps,
         [&steps[0], &steps[3], &steps[5]].map(Step::clone)
     );
+}
+
+/// Who made a global table waits, as it goes, for those that have changed it, whatever it had been told of locks.
+#[test]
+fn a_global_table_goes_with_the_last_that_has_changed_it() {
+    passes(&[
+        run(0, "SET LOCK_TIMEOUT 0", Effect::Nothing),
+        one(0, create("##x0", false)),
+        one(1, begin()),
+        one(1, insert("##x0", 5)),
+        Step::Leave { who: 0 },
+        one(1, commit()),
+        Step::Audit,
+        one(2, create("##x0", false)),
+    ]);
+}
+
+/// What has a global table's name when its maker goes may be another's.
+#[test]
+fn a_global_table_of_the_same_name_stays() {
+    let rollback = || stmt("ROLLBACK", Effect::Rollback);
+    passes(&[
+        one(0, begin()),
+        one(0, create("##x0", false)),
+        one(0, rollback()),
+        one(0, create("##x1", false)),
+        one(1, create("##x0", false)),
+        one(1, drop("##x1")),
+        one(1, create("##x1", false)),
+        Step::Leave { who: 0 },
+        one(2, insert("##x0", 6)),
+        one(2, insert("##x1", 6)),
+    ]);
+}
+
+fn other(kind: &str, name: &str, sql: &str) -> Stmt {
+    let op = Op::Other {
+        db: "a".to_owned(),
+        what: (kind.to_owned(), name.to_owned()),
+        text: (!sql.starts_with("DROP")).then(|| match kind {
+            "user" => "dbo".to_owned(),
+            _ => String::new(),
+        }),
+        replaces: false,
+    };
+    stmt(sql, Effect::Do(op))
+}
+
+fn right(to: &str, held: Option<Held>) -> Stmt {
+    let word = match held {
+        Some(Held::Granted) => "GRANT",
+        Some(Held::Denied) => "DENY",
+        None => "REVOKE",
+    };
+    let right = Right {
+        on: On::Table("t1".to_owned()),
+        permission: "SELECT",
+        to: to.to_owned(),
+    };
+    let db = "a".to_owned();
+    stmt(
+        &format!("{word} SELECT ON dbo.t1 TO {to}"),
+        Effect::Do(Op::Right { db, right, held }),
+    )
+}
+
+/// Rights are what was committed of them, and go with what they are on and with who holds them.
+#[test]
+fn rights_are_those_that_were_committed() {
+    passes(&[
+        one(0, create("t1", false)),
+        one(0, other("user", "u0", "CREATE USER u0 FOR LOGIN q0")),
+        one(0, other("role", "r0", "CREATE ROLE r0")),
+        one(0, other("member", "r0 u0", "ALTER ROLE r0 ADD MEMBER u0")),
+        one(0, right("r0", Some(Held::Granted))),
+        Step::Audit,
+        one(0, begin()),
+        one(0, right("u0", Some(Held::Denied))),
+        one(0, stmt("ROLLBACK", Effect::Rollback)),
+        Step::Audit,
+        one(0, right("u0", Some(Held::Denied))),
+        Step::Down { cuts: Vec::new() },
+        one(0, right("u0", None)),
+        one(0, begin()),
+        one(0, drop("t1")),
+        one(0, create("t1", false)),
+        Step::Down { cuts: Vec::new() },
+        one(0, drop("t1")),
+        one(0, create("t1", false)),
+        Step::Audit,
+        one(0, other("user", "u0", "DROP USER u0")),
+        one(0, other("user", "u0", "CREATE USER u0 FOR LOGIN q0")),
+    ]);
 }

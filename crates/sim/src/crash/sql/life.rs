@@ -10,14 +10,15 @@ use duramen_os::thread::JoinHandle;
 use duramen_os::{thread, time};
 use duramen_session::Instance;
 
+use super::super::image;
 use super::fault::Fault;
 use super::hear::Heard;
 use super::model::{Model, No, Op};
 use super::seat::{Answer, Bell, Seat};
 use super::snapshot::Snapshot;
 use super::step::{Batch, Effect, Form, Level, Step, Stmt};
-use super::world::{End, SESSIONS, Source, World};
-use super::{bulk, close, commits, doubt, fits, judge, kinds};
+use super::world::{self, End, MASTER, SESSIONS, Source, World};
+use super::{bulk, close, commits, doubt, fits, globals, judge, kinds};
 
 /// KILL of a session that is not there.
 const NOT_ACTIVE: i32 = 6106;
@@ -101,6 +102,7 @@ pub struct Life<'a> {
     pub bell: Arc<Bell>,
     /// Threads of sessions that have been let go.
     pub leaving: Vec<JoinHandle<()>>,
+    pub globals: globals::Globals,
     seen: u64,
     /// Power is to fail.
     pub ordered: bool,
@@ -115,6 +117,7 @@ impl<'a> Life<'a> {
             who: (0..SESSIONS).map(|_| Who::default()).collect(),
             bell: Arc::default(),
             leaving: Vec::new(),
+            globals: globals::Globals::default(),
             seen: 0,
             ordered: false,
         }
@@ -123,6 +126,7 @@ impl<'a> Life<'a> {
     pub fn run(mut self) -> Result<End, Fault> {
         loop {
             self.settle()?;
+            self.reap_globals();
             if self.is_off() {
                 return self.down();
             }
@@ -206,7 +210,8 @@ impl<'a> Life<'a> {
         match step {
             Step::Run { who, batch, .. } => {
                 let w = &self.who[*who];
-                if w.busy.is_some() || self.is_restoring(batch) || self.is_closed(*who, batch) {
+                let closed = self.is_closed(*who, batch) || self.meets_going(batch);
+                if w.busy.is_some() || self.is_restoring(batch) || closed {
                     return false;
                 }
                 fits::fits(self, *who, batch) && !self.meets(*who, batch)
@@ -307,8 +312,8 @@ impl<'a> Life<'a> {
         for w in &mut self.who {
             let Some(busy) = &mut w.busy else { continue };
             let effect = &busy.batch.stmts[0].effect;
-            let files = matches!(effect, Effect::Backup(_) | Effect::BackupLog(..));
-            if files || matches!(effect, Effect::Look { .. }) {
+            let files = matches!(effect, Effect::Backup { .. } | Effect::BackupLog(..));
+            if files || matches!(effect, Effect::Look { .. } | Effect::Rights(_)) {
                 busy.states.push(model.clone());
             }
             if let Some(txn) = w.txn.as_mut().filter(|_| w.level == Level::Snapshot) {
@@ -445,7 +450,7 @@ impl<'a> Life<'a> {
         let world = &mut *self.world;
         match &stmt.effect {
             // Whatever is in that file is overwritten.
-            Effect::Backup(path) => {
+            Effect::Backup { path, .. } => {
                 world.backups.retain(|_, k| !k.files.contains(path));
                 if world.chain.contains(path) {
                     world.chain.clear();
@@ -479,6 +484,27 @@ impl<'a> Life<'a> {
             self.bell.wait(&mut self.seen, Duration::from_millis(1));
         }
         self.settle()
+    }
+
+    /// What is committed in a database that was made is durable from now on.
+    pub fn harden(&self, op: &Op) -> Result<(), Fault> {
+        let Op::Other {
+            what: (kind, name),
+            text: Some(_),
+            ..
+        } = op
+        else {
+            return Ok(());
+        };
+        if kind != "DB" {
+            return Ok(());
+        }
+        let session = image::login_to(&self.instance, MASTER);
+        let session = session.map_err(|e| Fault::new("login", e));
+        match session.and_then(|mut s| world::harden(&mut s, name)) {
+            Err(_) if self.is_off_already() => Ok(()),
+            other => other,
+        }
     }
 
     /// A request beside the story's: what it answers, or `None` without power or after too long.
@@ -574,7 +600,13 @@ impl<'a> Life<'a> {
             return Ok(());
         }
         let spid = seat.spid();
+        let waits = self.is_kept_by_others(who);
         let thread = seat.leave();
+        if waits {
+            self.leaving.push(thread);
+            judge::left(self, who);
+            return self.settle();
+        }
         let since = time::now();
         while !thread.is_finished() {
             if self.is_off() {
@@ -629,7 +661,7 @@ impl<'a> Life<'a> {
 fn is_of_files(batch: &Batch) -> bool {
     matches!(
         batch.stmts[0].effect,
-        Effect::Backup(_)
+        Effect::Backup { .. }
             | Effect::BackupLog(..)
             | Effect::Restored(..)
             | Effect::Over(_)

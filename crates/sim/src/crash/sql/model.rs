@@ -8,10 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::define::{alike, define};
+use super::rights::{self, Held, Right, Rights};
 use super::table::{Check, Column, FORBIDDEN, Foreign, Index, Made, Row, Table, Trigger, Ty, Val};
-use super::{keys, others};
+use super::{disk, keys, others, partitions};
 
-/// A table's database and name. Temporary tables of session n are in `#n`.
+/// Where the model keeps global temporary tables and procedures.
+pub const GLOBAL: &str = "##";
+
+/// A table's database and name. Temporary tables of session n are in `#n`, those of everybody in [`GLOBAL`].
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct At {
     pub db: String,
@@ -40,6 +44,15 @@ impl At {
 
     pub fn is_temporary(&self) -> bool {
         self.db.starts_with('#')
+    }
+
+    pub fn is_global(&self) -> bool {
+        self.db == GLOBAL
+    }
+
+    /// Nobody but its session sees it.
+    pub fn is_local(&self) -> bool {
+        self.is_temporary() && !self.is_global()
     }
 }
 
@@ -244,19 +257,26 @@ pub enum Op {
         text: Option<String>,
         replaces: bool,
     },
+    /// GRANT or DENY; REVOKE.
+    Right {
+        db: String,
+        right: Right,
+        held: Option<Held>,
+    },
 }
 
 /// Errors of what has no such name, or has one already.
 pub const NAMES: &[i32] = &[
     2501, 208, 207, 4902, 3701, 1088, 4701, 4924, 1911, 2714, 3728, 15248, 15225, 3703, 2727, 218,
     15151, 2760, 4922, 5074, 1913, 1759, 4916, 213, 2705, 102, 15335, 219, 3729, 1779, 1781, 1902,
-    2812, 1801, 3727, 4917, 4920, 4121, 3739, 308, 911, 1768, 8197, 15014, 15023, 15025,
+    2812, 1801, 3727, 4917, 4920, 4121, 3739, 308, 911, 1768, 8197, 15014, 15023, 15025, 2702,
 ];
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Db {
     pub tables: BTreeMap<String, Arc<Table>>,
     pub others: BTreeMap<Other, String>,
+    pub rights: Rights,
     /// Of the partition function.
     pub boundaries: BTreeSet<i64>,
     /// Its scheme has a place for one more partition.
@@ -264,15 +284,10 @@ pub struct Db {
 }
 
 impl Db {
-    /// The bounds of a partition by number, from 1: the first id that is in it, and the first behind it.
-    pub fn partition(&self, number: usize) -> Option<(i64, i64)> {
-        let all: Vec<i64> = self.boundaries.iter().copied().collect();
-        let low = match number {
-            0 => return None,
-            1 => i64::MIN,
-            n => *all.get(n - 2)?,
-        };
-        Some((low, all.get(number - 1).copied().unwrap_or(i64::MAX)))
+    /// Whether there is something of this kind and name that is no table.
+    pub fn has(&self, kind: &str, name: &str) -> bool {
+        self.others
+            .contains_key(&(kind.to_owned(), name.to_owned()))
     }
 }
 
@@ -353,6 +368,15 @@ impl Op {
             )],
             Op::Touch { at, defines } => vec![(at.clone(), *defines)],
             Op::Other { db, what, text, .. } => others::touches(db, what, text.as_ref()),
+            Op::Right { db, right, .. } => rights::touches(db, right),
+        }
+    }
+
+    /// The database that a DROP DATABASE is about.
+    pub fn drops_database(&self) -> Option<&str> {
+        match self {
+            Op::Other { what, text, .. } if what.0 == "DB" && text.is_none() => Some(&what.1),
+            _ => None,
         }
     }
 }
@@ -412,7 +436,19 @@ impl Model {
         done
     }
 
+    /// A database that comes and goes is there.
+    fn has_databases(&self, op: &Op) -> bool {
+        let all = op.touches();
+        let mut made = all
+            .iter()
+            .filter(|(at, _)| at.table != EVERY && disk::MADE.contains(&at.db.as_str()));
+        made.all(|(at, _)| self.dbs.contains_key(&at.db))
+    }
+
     fn attempt(&mut self, op: &Op) -> Done {
+        if !self.has_databases(op) {
+            return Err(missing());
+        }
         match op {
             Op::Insert { at, rows, bulk } => self.insert(at, rows, *bulk),
             Op::InsertSelect {
@@ -474,7 +510,7 @@ impl Model {
                 self.db(db).next_used = true;
                 Ok(())
             }
-            Op::Boundary { db, value, split } => boundary(self.db(db), *value, *split),
+            Op::Boundary { db, value, split } => partitions::boundary(self.db(db), *value, *split),
             Op::Becomes { db, state } => {
                 self.dbs.insert(db.clone(), (**state).clone());
                 Ok(())
@@ -484,7 +520,9 @@ impl Model {
                 if self.db(&at.db).is_referred_to(&at.table) {
                     return Err(refused(&[3726]));
                 }
-                let gone = self.db(&at.db).tables.remove(&at.table);
+                let db = self.db(&at.db);
+                let gone = db.tables.remove(&at.table);
+                rights::follow(db);
                 gone.map(|_| ()).ok_or_else(missing)
             }
             Op::Rename { at, to } => {
@@ -494,6 +532,7 @@ impl Model {
                 }
                 let table = db.tables.remove(&at.table).ok_or_else(missing)?;
                 db.tables.insert(to.clone(), table);
+                rights::renamed(db, &at.table, to);
                 for table in db.tables.values_mut() {
                     if table.foreign.iter().any(|f| f.parent == at.table) {
                         let table = Arc::make_mut(table);
@@ -508,7 +547,18 @@ impl Model {
                 what,
                 text,
                 replaces,
-            } => others::change(&mut self.db(db).others, what, text.as_ref(), *replaces),
+            } => {
+                let db = self.db(db);
+                others::change(&mut db.others, what, text.as_ref(), *replaces)?;
+                rights::follow(db);
+                match (what.0.as_str(), text) {
+                    ("DB", Some(_)) => drop(self.dbs.insert(what.1.clone(), Db::default())),
+                    ("DB", None) => drop(self.dbs.remove(&what.1)),
+                    _ => {}
+                }
+                Ok(())
+            }
+            Op::Right { db, right, held } => rights::change(self.db(db), right, *held),
             _ => {
                 let at = op_at(op);
                 let referred = self.db(&at.db).is_referred_to(&at.table);
@@ -665,24 +715,6 @@ fn ends_key(table: &Table, op: &Op) -> bool {
     }
 }
 
-fn boundary(db: &mut Db, value: i64, split: bool) -> Done {
-    let is_there = db.boundaries.contains(&value);
-    match split {
-        true if is_there || db.boundaries.len() > 11 => Err(No::Unknown),
-        true if !db.next_used => Err(refused(&[7707, 7710])),
-        true => {
-            db.boundaries.insert(value);
-            db.next_used = false;
-            Ok(())
-        }
-        false if !is_there => Err(No::Unknown),
-        false => {
-            db.boundaries.remove(&value);
-            Ok(())
-        }
-    }
-}
-
 fn op_at(op: &Op) -> &At {
     match op {
         Op::Insert { at, .. }
@@ -714,7 +746,11 @@ fn op_at(op: &Op) -> &At {
         | Op::Statistics { at, .. }
         | Op::AddForeign { at, .. }
         | Op::RenameColumn { at, .. } => at,
-        Op::Other { .. } | Op::NextUsed { .. } | Op::Boundary { .. } | Op::Becomes { .. } => {
+        Op::Other { .. }
+        | Op::Right { .. }
+        | Op::NextUsed { .. }
+        | Op::Boundary { .. }
+        | Op::Becomes { .. } => {
             unreachable!("is no table's")
         }
     }

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{At, No, Other, missing, refused};
+use super::model::{At, EVERY, No, Other, missing, refused};
 
 type Done = Result<(), No>;
 type Others = BTreeMap<Other, String>;
@@ -105,6 +105,10 @@ pub fn touches(db: &str, what: &Other, text: Option<&String>) -> Vec<(At, bool)>
             all.push(at("user", pair(&what.1).1));
         }
         ("srvmember", _) => all.push(at("login", pair(&what.1).1)),
+        ("DB", _) => {
+            let (db, table) = (what.1.clone(), EVERY.to_owned());
+            all.push((At { db, table }, true));
+        }
         _ => {}
     }
     all

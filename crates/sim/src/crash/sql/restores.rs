@@ -88,7 +88,7 @@ impl World {
             Some(Rolling {
                 begun: Some(begun), ..
             }) if is_open => {
-                look_and_drop(session, &begun.states, ROLLED)?;
+                look_and_drop(session, (&begun.states, DATABASES[0]), ROLLED)?;
                 self.restores += 1;
                 self.chains += 1;
             }
@@ -122,7 +122,7 @@ impl Life<'_> {
         let states = std::mem::take(&mut rolling.states);
         self.world.rolling = None;
         self.world.chains += 1;
-        self.look_and_drop(&states, ROLLED)
+        self.look_and_drop((&states, DATABASES[0]), ROLLED)
     }
 
     /// A step of a chain was interrupted: it is done, when the database is open.
@@ -137,13 +137,14 @@ impl Life<'_> {
     pub fn restored(&mut self, path: &str, db: &str) -> Result<(), Fault> {
         let kept = self.world.backups.get(path);
         let states = kept.map_or_else(Vec::new, |k| k.states.clone());
-        self.look_and_drop(&states, db)
+        let of = kept.map_or_else(String::new, |k| k.of.clone());
+        self.look_and_drop((&states, &of), db)
     }
 
-    fn look_and_drop(&mut self, states: &[Model], db: &str) -> Result<(), Fault> {
+    fn look_and_drop(&mut self, kept: (&[Model], &str), db: &str) -> Result<(), Fault> {
         let session = image::login_to(&self.instance, "master");
         let mut session = session.map_err(|e| Fault::new("login", e))?;
-        match look_and_drop(&mut session, states, db) {
+        match look_and_drop(&mut session, kept, db) {
             Err(_) if self.is_off() => Ok(()),
             Err(fault) => Err(fault),
             Ok(()) => {
@@ -167,7 +168,7 @@ impl Life<'_> {
         };
         let kept = self.world.backups.get(path);
         let states = kept.map_or(&[][..], |k| &k.states);
-        let mut state = backup_like(states, &found)?;
+        let mut state = backup_like((states, db), &found)?;
         // Whether there is a place for one more partition nobody can read.
         let sql = "ALTER PARTITION SCHEME ps NEXT USED [PRIMARY]";
         let reply = execute(&mut session, sql);
@@ -243,9 +244,9 @@ impl Life<'_> {
     }
 }
 
-fn look_and_drop(session: &mut Session, states: &[Model], db: &str) -> Result<(), Fault> {
+fn look_and_drop(session: &mut Session, kept: (&[Model], &str), db: &str) -> Result<(), Fault> {
     let found = found::read(session, db)?;
-    backup_like(states, &found)?;
+    backup_like(kept, &found)?;
     drop_it(session, db)
 }
 
@@ -260,11 +261,11 @@ fn drop_it(session: &mut Session, db: &str) -> Result<(), Fault> {
     }
 }
 
-/// Of what a backup may hold, what was found.
-fn backup_like(states: &[Model], found: &found::Found) -> Result<Db, Fault> {
+/// Of what a backup of a database may hold, what was found.
+fn backup_like((states, of): (&[Model], &str), found: &found::Found) -> Result<Db, Fault> {
     let none = || Fault::new("restored backup", "nobody knows the backup");
     let mut first = None;
-    for db in states.iter().filter_map(|m| m.dbs.get(DATABASES[0])) {
+    for db in states.iter().filter_map(|m| m.dbs.get(of)) {
         match found.difference(db) {
             None => return Ok(db.clone()),
             Some(f) => drop(first.get_or_insert(f)),

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use duramen_os::sim::DiskOp;
 
-use super::model::{At, Filter, Op};
+use super::model::{At, EVERY, Filter, GLOBAL, Op};
 use super::table::Val;
-use super::{kinds, show};
+use super::{disk, kinds, show};
 
 /// How a session reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,8 +57,11 @@ pub enum Effect {
     Fails(Vec<i32>),
     /// Nothing, or it is refused with one of these numbers.
     May(Vec<i32>),
-    /// A backup of the first database to this file.
-    Backup(String),
+    /// A backup of this database to this file.
+    Backup {
+        of: String,
+        path: String,
+    },
     /// A backup of the first database's log to this file, or one of these numbers.
     BackupLog(String, Vec<i32>),
     /// A database of that name is made from this file, and from those that it follows.
@@ -75,6 +78,8 @@ pub enum Effect {
     Recovers,
     /// A procedure of this database gives its number.
     Calls(At),
+    /// The rights that somebody holds in this database are read and compared: database, kind and name.
+    Rights(At),
     /// A backup is read.
     Shown(String),
 }
@@ -98,7 +103,14 @@ impl Stmt {
     pub fn touches(&self) -> Vec<(At, bool)> {
         match &self.effect {
             Effect::Do(op) => op.touches(),
-            Effect::Look { at, .. } | Effect::Calls(at) => vec![(at.clone(), false)],
+            Effect::Look { at, .. } | Effect::Calls(at) | Effect::Rights(at) => {
+                vec![(at.clone(), false)]
+            }
+            // Of a database that may go meanwhile.
+            Effect::Backup { of, .. } if disk::MADE.contains(&of.as_str()) => {
+                let (db, table) = (of.clone(), EVERY.to_owned());
+                vec![(At { db, table }, true)]
+            }
             _ => Vec::new(),
         }
     }
@@ -116,11 +128,11 @@ impl Stmt {
         1 + usize::from(goes) + usize::from(self.sql.starts_with(LATER))
     }
 
-    /// In a string it would be the same: not so a temporary table or procedure, which goes with the string.
+    /// In a string it would be the same: not so a local temporary table or procedure, which goes with the string.
     pub fn fits_string(&self) -> bool {
         match &self.effect {
-            Effect::Do(Op::Other { db, .. }) => !db.starts_with('#'),
-            Effect::Do(Op::Create { at, .. } | Op::Into { at, .. }) => !at.is_temporary(),
+            Effect::Do(Op::Other { db, .. }) => db == GLOBAL || !db.starts_with('#'),
+            Effect::Do(Op::Create { at, .. } | Op::Into { at, .. }) => !at.is_local(),
             _ => true,
         }
     }
@@ -130,6 +142,7 @@ impl Stmt {
         match &self.effect {
             Effect::Do(
                 Op::Other { .. }
+                | Op::Right { .. }
                 | Op::CreateTrigger { .. }
                 | Op::DropTrigger { .. }
                 | Op::Rename { .. }

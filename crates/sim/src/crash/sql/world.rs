@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duramen_os::sim::{Sim, SimDisk, Simulation};
-use duramen_session::{DatabaseState, Instance, Unavailable};
+use duramen_session::{DatabaseState, Instance, Session, Unavailable};
 use duramen_storage::check;
 
 use super::super::wire::execute;
@@ -20,7 +20,7 @@ use super::model::{At, Db, Model, Op};
 use super::restores::{Rolling, restore_again};
 use super::step::Step;
 use super::table::{Column, Index, Made, Table, Ty, Val};
-use super::{close, disk, found::Found};
+use super::{asks, close, disk, found::Found};
 
 const MAX_STEPS: u64 = 60_000_000;
 /// Where the model keeps databases.
@@ -40,6 +40,8 @@ pub type InDoubt = Vec<Vec<Vec<Op>>>;
 
 /// A backup.
 pub struct Kept {
+    /// The database.
+    pub of: String,
     /// What it may hold.
     pub states: Vec<Model>,
     /// What a restore of it reads: a backup of the database, and log backups up to this one.
@@ -172,15 +174,14 @@ impl World {
         let reports = check::check_directory(&*self.disk, "/data".as_ref());
         let reports = reports.map_err(|e| Fault::new("files", e.to_string()))?;
         let is_there = |name: &str| {
-            let what = ("DB".to_owned(), name.to_owned());
             let master = self.model.dbs.get(MASTER);
-            master.is_some_and(|d| d.others.contains_key(&what))
+            master.is_some_and(|d| d.has("DB", name))
         };
         for report in reports {
             let path = report.path.display().to_string();
             let left = path.starts_with("/data/r.")
                 || path.starts_with("/data/q.")
-                || ["d0", "d1"]
+                || disk::MADE
                     .iter()
                     .any(|d| path.starts_with(&format!("/data/{d}.")) && !is_there(d));
             if let Some(f) = report.findings.first().filter(|_| !left) {
@@ -288,6 +289,9 @@ impl World {
         if let Some(sql) = &cut {
             restore_again(instance, &mut session, sql)?;
         }
+        for db in present(instance).filter(|db| disk::MADE.contains(db)) {
+            harden(&mut session, db)?;
+        }
         drop(session);
         let found = look(instance)?;
         let mut first = None;
@@ -314,6 +318,7 @@ impl World {
                     }
                     self.model = model;
                     check_structures(instance)?;
+                    asks::users(instance, &self.model)?;
                     // Every second recovery: it takes as long as several statements.
                     return match self.lives.is_multiple_of(2) {
                         true => close::check(instance),
@@ -354,12 +359,33 @@ pub fn possible(model: &Model, in_doubt: InDoubt) -> Vec<Model> {
     models
 }
 
-/// Reads both databases.
+/// The databases of the story that are there.
+pub fn present(instance: &Instance) -> impl Iterator<Item = &'static str> {
+    let made = disk::MADE.into_iter();
+    let made = made.filter(|db| instance.databases.find(db).is_some());
+    disk::DATABASES.into_iter().chain(made)
+}
+
+/// From now on commits in a database are durable when they are told.
+pub fn harden(session: &mut Session, db: &str) -> Result<(), Fault> {
+    let sql = format!(
+        "USE {db}; ALTER DATABASE SCOPED CONFIGURATION SET COMMIT_WAIT = STATEMENT; USE master"
+    );
+    match execute(session, &sql).errors.first() {
+        Some(e) => Err(Fault::new(
+            format!("error {}", e.number),
+            format!("{sql}: {e}"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Reads the databases.
 pub fn look(instance: &Arc<Instance>) -> Result<Vec<Found>, Fault> {
     let session = image::login_to(instance, "master");
     let mut session = session.map_err(|e| Fault::new("login", e))?;
     let mut all = Vec::new();
-    for db in disk::DATABASES {
+    for db in present(instance) {
         all.push(found::read(&mut session, db)?);
     }
     all.push(found::of_server(&mut session)?);
@@ -371,8 +397,7 @@ pub fn differs(found: &[Found], model: &Model) -> Option<Fault> {
     let none = super::model::Db::default();
     found
         .iter()
-        .zip(disk::DATABASES.iter().copied().chain([MASTER]))
-        .find_map(|(f, db)| f.difference(model.dbs.get(db).unwrap_or(&none)))
+        .find_map(|f| f.difference(model.dbs.get(&f.db).unwrap_or(&none)))
 }
 
 /// A table of one row that everybody changes: sessions meet there when they are to wait for each other.
@@ -413,9 +438,9 @@ fn prepared_model() -> Model {
     model
 }
 
-/// Trees and indexes of both databases.
+/// Trees and indexes of the databases.
 pub fn check_structures(instance: &Arc<Instance>) -> Result<(), Fault> {
-    for db in disk::DATABASES {
+    for db in present(instance) {
         let open = instance.databases.find(db);
         let open = open.ok_or_else(|| Fault::new("gone", format!("database {db} is not there")))?;
         audit::structures(&open)

@@ -2,8 +2,8 @@
 
 use duramen_os::sim::DiskOp;
 
-use super::{Generator, Scene};
-use crate::crash::sql::disk::DATABASES;
+use super::{Backed, Generator, Scene};
+use crate::crash::sql::disk::{DATABASES, MADE};
 use crate::crash::sql::life::{Life, Who};
 use crate::crash::sql::matrix::Ending;
 use crate::crash::sql::model::Op;
@@ -34,10 +34,10 @@ impl Generator {
             10 => nothing("RECONFIGURE"),
             11..13 => Some(self.alter_database()),
             13..15 => {
-                let name = format!("d{}", self.rng.below(2));
-                Some(database(scene, name))
+                let name = *self.rng.choose(&MADE)?;
+                Some(database(scene, name.to_owned()))
             }
-            15..18 => Some(self.back_up()),
+            15..18 => Some(self.back_up_any(scene)),
             18..21 => Some(self.back_up_log()),
             21 => {
                 let home = Self::home(scene.who);
@@ -68,17 +68,23 @@ impl Generator {
 
     /// A database that is made, or goes.
     pub(super) fn make_database(&mut self, scene: &Scene<'_>, make: bool) -> Option<Batch> {
-        let names = ["d0", "d1"].iter().map(|n| (*n).to_owned());
-        let names: Vec<String> = names.filter(|n| is_there(scene, n) != make).collect();
-        let name = self.rng.choose(&names)?.clone();
-        Some(database(scene, name))
+        let names = MADE.into_iter();
+        let names: Vec<&str> = names.filter(|n| is_there(scene, n) != make).collect();
+        let name = *self.rng.choose(&names)?;
+        Some(database(scene, name.to_owned()))
     }
 
-    pub(super) fn back_up(&mut self) -> Batch {
+    pub(super) fn back_up(&mut self, of: &str) -> Batch {
         let path = format!("/data/k{}.bak", self.rng.below(FILES));
-        let from = DATABASES[0];
-        let sql = format!("BACKUP DATABASE {from} TO DISK = '{path}' WITH INIT");
-        Batch::plain(sql, Effect::Backup(path))
+        let sql = format!("BACKUP DATABASE {of} TO DISK = '{path}' WITH INIT");
+        let of = of.to_owned();
+        Batch::plain(sql, Effect::Backup { of, path })
+    }
+
+    /// The same, of the first database or of one that may go.
+    pub(super) fn back_up_any(&mut self, scene: &Scene<'_>) -> Batch {
+        let made = self.made(scene).filter(|_| self.rng.one_in(3));
+        self.back_up(made.unwrap_or(DATABASES[0]))
     }
 
     pub(super) fn back_up_log(&mut self) -> Batch {
@@ -92,7 +98,7 @@ impl Generator {
         let whole: Vec<String> = self
             .backups
             .iter()
-            .map(|b| &b.0)
+            .map(|b| &b.path)
             .filter(|b| b.ends_with(".bak"))
             .cloned()
             .collect();
@@ -104,11 +110,10 @@ impl Generator {
 
     /// A backup beside the database it is of; or one with the log backups that follow it.
     pub(super) fn restore(&mut self) -> Option<Batch> {
-        let (key, files) = self.rng.choose(&self.backups)?.clone();
-        let from = DATABASES[0];
-        let more = format!(", MOVE '{from}' TO '/data/r.mdf', MOVE '{from}_log' TO '/data/r.ldf'");
+        let Backed { path, files, of } = self.rng.choose(&self.backups)?.clone();
+        let more = format!(", MOVE '{of}' TO '/data/r.mdf', MOVE '{of}_log' TO '/data/r.ldf'");
         let sql = restoring("r", &files, &more);
-        Some(Batch::plain(sql, Effect::Restored(key, "r".to_owned())))
+        Some(Batch::plain(sql, Effect::Restored(path, "r".to_owned())))
     }
 
     /// A backup over the database it is of, when everybody has left it.
@@ -121,12 +126,14 @@ impl Generator {
         if !life.who.iter().all(is_free) {
             return None;
         }
-        let (key, files) = self.rng.choose(&self.backups)?.clone();
+        let of_first = self.backups.iter().filter(|b| b.of == DATABASES[0]);
+        let of_first: Vec<Backed> = of_first.cloned().collect();
+        let Backed { path, files, .. } = self.rng.choose(&of_first)?.clone();
         let mut steps: Vec<Step> = (0..life.who.len()).map(|who| Step::Leave { who }).collect();
         // One that is at home in the other database.
         let who = 1;
         let sql = restoring(DATABASES[0], &files, "");
-        let batch = Batch::plain(sql, Effect::Over(key));
+        let batch = Batch::plain(sql, Effect::Over(path));
         let step = Step::Run {
             who,
             batch,
@@ -200,9 +207,8 @@ impl Generator {
 }
 
 fn is_there(scene: &Scene<'_>, name: &str) -> bool {
-    let what = ("DB".to_owned(), name.to_owned());
-    let all = scene.view.dbs.get(MASTER);
-    all.is_some_and(|d| d.others.contains_key(&what))
+    let master = scene.view.dbs.get(MASTER);
+    master.is_some_and(|d| d.has("DB", name))
 }
 
 /// CREATE DATABASE, or DROP DATABASE of one that is there.
@@ -212,7 +218,7 @@ fn database(scene: &Scene<'_>, name: String) -> Batch {
         false => {
             let sql = format!(
                 "CREATE DATABASE {name} ON (NAME = {name}, FILENAME = '/data/{name}.mdf', SIZE = 1MB) \
-                 LOG ON (NAME = {name}l, FILENAME = '/data/{name}.ldf', SIZE = 1MB)"
+                 LOG ON (NAME = {name}_log, FILENAME = '/data/{name}.ldf', SIZE = 1MB)"
             );
             (sql, Some(String::new()))
         }

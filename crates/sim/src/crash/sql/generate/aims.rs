@@ -277,7 +277,7 @@ impl Generator {
             7 => {
                 let other = other?;
                 let (at, _) = form.stmts[0].touches().first()?.clone();
-                if at.is_temporary() || life.view(who).table(&at).is_none() {
+                if at.is_local() || life.view(who).table(&at).is_none() {
                     return None;
                 }
                 let sql = format!("SELECT COUNT(*) FROM {} WITH (TABLOCKX)", at.sql());
@@ -351,7 +351,7 @@ impl Generator {
         other: usize,
     ) -> Option<VecDeque<Step>> {
         let (at, table) = self.table(scene)?;
-        if at.is_temporary() {
+        if at.is_local() {
             return None;
         }
         let view = life.view(other);

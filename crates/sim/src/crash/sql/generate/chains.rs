@@ -102,7 +102,8 @@ impl Generator {
         };
         if files.is_empty() || self.rng.one_in(4) {
             let mut before = self.chained();
-            if let Some(Effect::Backup(path)) = before.last().map(|b| b.stmts[0].effect.clone()) {
+            let last = before.last().map(|b| b.stmts[0].effect.clone());
+            if let Some(Effect::Backup { path, .. }) = last {
                 files = vec![path];
             }
             steps.extend(before.drain(..).map(do_it));

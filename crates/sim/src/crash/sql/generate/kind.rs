@@ -48,6 +48,7 @@ impl Generator {
             K::ServerPermission => self.named(scene, ServerPermission, Alter),
             K::CreateTable => self.create(scene),
             K::InsertBulk => return self.bulk(scene),
+            K::Select if self.rng.one_in(4) => return self.look_at_rights(scene),
             K::Select => return self.look(scene),
             K::Checkpoint => return nothing("CHECKPOINT"),
             K::Dbcc => return nothing("DBCC FREEPROCCACHE WITH NO_INFOMSGS"),
@@ -73,7 +74,7 @@ impl Generator {
             }
             K::AlterAuthorization => return nothing("ALTER AUTHORIZATION ON DATABASE::a TO sa"),
             K::Reconfigure => return nothing("RECONFIGURE"),
-            K::BackupDatabase => return Some(self.back_up()),
+            K::BackupDatabase => return Some(self.back_up_any(scene)),
             K::BackupLog => return Some(self.back_up_log()),
             K::Restore => return self.restore(),
             K::RestoreShows => return self.show_backup(),

@@ -1,7 +1,8 @@
 //! Objects that are no tables: procedures, views, functions, types, synonyms, schemas, principals, partition functions.
 
 use super::{Generator, Scene};
-use crate::crash::sql::model::{At, Op};
+use crate::crash::sql::disk;
+use crate::crash::sql::model::{At, GLOBAL, Op};
 use crate::crash::sql::step::{Batch, Effect, Stmt};
 use crate::crash::sql::world::MASTER;
 
@@ -21,6 +22,8 @@ pub(super) enum Verb {
 pub(super) enum Sort {
     Procedure,
     TemporaryProcedure,
+    /// A temporary one that is everybody's.
+    GlobalProcedure,
     View,
     Function,
     Type,
@@ -37,9 +40,10 @@ pub(super) enum Sort {
     ServerPermission,
 }
 
-const SORTS: [Sort; 15] = [
+const SORTS: [Sort; 16] = [
     Sort::Procedure,
     Sort::TemporaryProcedure,
+    Sort::GlobalProcedure,
     Sort::View,
     Sort::Function,
     Sort::Type,
@@ -97,6 +101,7 @@ impl Generator {
     pub(super) fn named(&mut self, scene: &Scene<'_>, sort: Sort, verb: Verb) -> Option<Stmt> {
         let db = match sort {
             Sort::TemporaryProcedure => &format!("#{}", scene.who),
+            Sort::GlobalProcedure => GLOBAL,
             Sort::Login | Sort::ServerRole | Sort::ServerPermission => MASTER,
             _ => Self::home(scene.who),
         };
@@ -106,9 +111,11 @@ impl Generator {
             all.map(|(w, text)| (w.1.clone(), text.clone())).collect()
         };
         let change = match sort {
-            Sort::Procedure | Sort::TemporaryProcedure | Sort::View | Sort::Function => {
-                self.module(&of, sort, verb)?
-            }
+            Sort::Procedure
+            | Sort::TemporaryProcedure
+            | Sort::GlobalProcedure
+            | Sort::View
+            | Sort::Function => self.module(&of, sort, verb)?,
             Sort::Type | Sort::Schema | Sort::PartitionFunction => self.plain(&of, sort, verb)?,
             Sort::Synonym => self.synonym(&of, verb)?,
             Sort::Role | Sort::User | Sort::Login => self.principal(&of, sort, verb)?,
@@ -117,7 +124,8 @@ impl Generator {
                 self.member(&of, "srvmember", ("SERVER ROLE", "dbcreator"), &name)
             }
             Sort::PartitionScheme => self.scheme(&of, verb)?,
-            Sort::Permission | Sort::ServerPermission => self.permission(&of, sort)?,
+            Sort::Permission => return self.grant(scene),
+            Sort::ServerPermission => return self.grant_on_server(scene),
         };
         let op = Op::Other {
             db: db.to_owned(),
@@ -134,9 +142,10 @@ impl Generator {
     /// EXECUTE of a procedure that is there, or is not.
     pub(super) fn call(&mut self, scene: &Scene<'_>) -> Batch {
         let n = self.rng.below(COUNT);
-        let (db, name) = match self.rng.one_in(2) {
-            true => (format!("#{}", scene.who), format!("#p{n}")),
-            false => (Self::home(scene.who).to_owned(), format!("p{n}")),
+        let (db, name) = match self.rng.below(4) {
+            0 => (format!("#{}", scene.who), format!("#p{n}")),
+            1 => (GLOBAL.to_owned(), format!("##p{n}")),
+            _ => (Self::home(scene.who).to_owned(), format!("p{n}")),
         };
         let table = format!("P {name}");
         Batch::plain(format!("EXEC {name}"), Effect::Calls(At { db, table }))
@@ -159,15 +168,18 @@ impl Generator {
         let (kind, prefix, word) = match sort {
             Sort::Procedure => ("P", "p", "PROCEDURE"),
             Sort::TemporaryProcedure => ("P", "#p", "PROCEDURE"),
+            Sort::GlobalProcedure => ("P", "##p", "PROCEDURE"),
             Sort::View => ("V", "v", "VIEW"),
             _ => ("FN", "f", "FUNCTION"),
         };
         let name = self.one_of(&of(kind), prefix, verb != Verb::Create)?;
         let n = self.rng.below(100);
         let body = match sort {
-            Sort::Procedure | Sort::TemporaryProcedure => format!("PROCEDURE {name} AS SELECT {n}"),
             Sort::View => format!("VIEW {name} AS SELECT {n} AS x"),
-            _ => format!("FUNCTION {name} (@a int) RETURNS int AS BEGIN RETURN @a + {n} END"),
+            Sort::Function => {
+                format!("FUNCTION {name} (@a int) RETURNS int AS BEGIN RETURN @a + {n} END")
+            }
+            _ => format!("PROCEDURE {name} AS SELECT {n}"),
         };
         let text = format!("CREATE {body}");
         Some(match verb {
@@ -244,12 +256,16 @@ impl Generator {
     ) -> Option<Change> {
         let (kind, prefix, word, rest, text) = match sort {
             Sort::Role => ("role", "r", "ROLE", "", ""),
-            Sort::User => ("user", "u", "USER", " WITHOUT LOGIN", "dbo"),
+            Sort::User => ("user", "u", "USER", "", "dbo"),
             _ => ("login", "lg", "LOGIN", " WITH PASSWORD = 'Aa1!bbbb'", "0"),
         };
         let name = self.one_of(&of(kind), prefix, verb != Verb::Create)?;
         Some(match (verb, sort) {
             (Verb::Create, _) => {
+                let rest = match sort {
+                    Sort::User => format!(" FOR LOGIN {}", disk::login_of(&name)),
+                    _ => rest.to_owned(),
+                };
                 let sql = format!("CREATE {word} {name}{rest}");
                 Change::new(sql, kind, &name, Some(text))
             }
@@ -304,25 +320,5 @@ impl Generator {
                 Some(Change::new(sql, "ps", &name, None))
             }
         }
-    }
-
-    fn permission(
-        &mut self,
-        of: &dyn Fn(&str) -> Vec<(String, String)>,
-        sort: Sort,
-    ) -> Option<Change> {
-        let (kinds, right): (&[&'static str], _) = match sort {
-            Sort::ServerPermission => (&["login"], "VIEW SERVER STATE"),
-            _ => (&["user", "role"], "CREATE TABLE"),
-        };
-        let kind = *self.rng.choose(kinds)?;
-        let (name, text) = self.rng.choose(&of(kind))?.clone();
-        let word = ["GRANT", "DENY", "REVOKE"][self.rng.below(3) as usize];
-        let sql = format!("{word} {right} TO {name}");
-        let sql = match sort {
-            Sort::ServerPermission => format!("EXEC('USE master; {sql}')"),
-            _ => sql,
-        };
-        Some(Change::new(sql, kind, &name, Some(&text)).replacing())
     }
 }

@@ -1,6 +1,6 @@
 //! A statement of a kind, and what has to be there before it.
 
-use super::{Generator, Scene};
+use super::{Backed, Generator, Scene};
 use crate::crash::sql::disk::DATABASES;
 use crate::crash::sql::kinds::{ALL, Cover, K, KINDS};
 use crate::crash::sql::model::{At, Model, Op};
@@ -13,10 +13,14 @@ const ROUNDS: u32 = 3;
 const TRIES: u32 = 10;
 
 /// What a statement makes of what the session sees.
-fn follow(view: &mut Model, backups: &mut Vec<(String, Vec<String>)>, batch: &Batch) {
+fn follow(view: &mut Model, backups: &mut Vec<Backed>, batch: &Batch) {
     match &batch.stmts[0].effect {
         Effect::Do(op) => drop(view.apply(op)),
-        Effect::Backup(path) => backups.push((path.clone(), vec![path.clone()])),
+        Effect::Backup { of, path } => backups.push(Backed {
+            path: path.clone(),
+            files: vec![path.clone()],
+            of: of.clone(),
+        }),
         _ => {}
     }
 }
@@ -80,7 +84,8 @@ impl Generator {
     /// What a log backup follows.
     pub(super) fn chained(&mut self) -> Vec<Batch> {
         let sql = format!("ALTER DATABASE {} SET RECOVERY FULL", DATABASES[0]);
-        vec![Batch::plain(sql, Effect::Nothing), self.back_up()]
+        let backup = self.back_up(DATABASES[0]);
+        vec![Batch::plain(sql, Effect::Nothing), backup]
     }
 
     /// Two tables with the same columns, one of them with rows that can go to the other.

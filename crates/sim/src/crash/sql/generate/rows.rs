@@ -305,7 +305,7 @@ impl Generator {
 
     /// An INSERT into a table that may not be there: it is another's, or nobody's.
     fn stray(&mut self, scene: &Scene<'_>) -> Option<Stmt> {
-        let at = self.place(scene.who);
+        let at = self.place(scene);
         if scene.view.table(&at).is_some() {
             return None;
         }
@@ -327,7 +327,7 @@ impl Generator {
         let whole = match scene.level {
             Level::ReadCommitted => by_versions,
             Level::RepeatableRead => false,
-            Level::Serializable | Level::Snapshot => scene.depth > 0 && !at.is_temporary(),
+            Level::Serializable | Level::Snapshot => scene.depth > 0 && !at.is_local(),
         };
         if whole && self.rng.below(4) > 0 {
             filter.of = None;

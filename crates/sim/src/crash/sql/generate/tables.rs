@@ -110,7 +110,7 @@ impl Generator {
     }
 
     pub(super) fn create(&mut self, scene: &Scene<'_>) -> Option<Stmt> {
-        let at = self.place(scene.who);
+        let at = self.place(scene);
         if scene.view.table(&at).is_some() && !self.rng.one_in(15) {
             return None;
         }
@@ -154,7 +154,9 @@ impl Generator {
             });
         }
         // A default that its check refuses would be refused row by row.
-        table.partitioned = !at.is_temporary() && self.rng.one_in(6);
+        let schemes = scene.view.dbs.get(&at.db);
+        let has_scheme = schemes.is_some_and(|d| !d.boundaries.is_empty());
+        table.partitioned = has_scheme && self.rng.one_in(6);
         let on = if table.partitioned { " ON ps (id)" } else { "" };
         let sql = format!("CREATE TABLE {} ({}){on}", at.sql(), table.elements());
         let table = Box::new(table);
@@ -211,7 +213,7 @@ impl Generator {
     }
 
     pub(super) fn into(&mut self, scene: &Scene<'_>, from: At, source: &Table) -> Option<Stmt> {
-        let at = self.place(scene.who);
+        let at = self.place(scene);
         if scene.view.table(&at).is_some() {
             return None;
         }
