@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlError, SqlResult};
 use duramen_observe::{Attached, SessionWaits, Traffic};
 use duramen_os::memory::Broker;
 use duramen_session::{BulkSource, RemoteTable, ResultSink, Spool, TransactionRequest};

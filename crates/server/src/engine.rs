@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlError, SqlResult};
 use duramen_observe::{Attached, SessionWaits, attach};
 use duramen_os::memory::Broker;
 use duramen_session::{
