@@ -225,10 +225,8 @@ pub(super) fn shapes() -> Vec<Shape> {
         "statistics_columns" 10 |n| vec![format!("CREATE TABLE t ({})", list(n.min(1000), ",", |i| format!("c{i} int"))), format!("CREATE STATISTICS s ON t ({})", list(n, ",", |i| format!("c{i}")))];
         "dropped" 50 |n| vec![format!("DROP TABLE IF EXISTS {}", list(n, ",", |i| format!("t{i}")))];
         "granted" 100 |n| vec![format!("{} CREATE TABLE t (a int)", list(n.min(300), " ", |i| format!("CREATE USER u{i} WITHOUT LOGIN"))), format!("GRANT SELECT ON t TO {}", list(n, ",", |i| format!("u{i}")))];
-        "granted_columns" 100 |n| vec![format!("CREATE USER u WITHOUT LOGIN; CREATE TABLE t ({})", list(n.min(1000), ",", |i| format!("c{i} int"))), format!("GRANT SELECT ON t ({}) TO u", list(n, ",", |i| format!("c{i}")))];
         "partition_by" 30 |n| vec![format!("SELECT ROW_NUMBER() OVER (PARTITION BY {} ORDER BY x) FROM (SELECT 1 AS x) d", list(n, ",", |i| format!("x + {i}")))];
         "window_order" 30 |n| vec![format!("SELECT ROW_NUMBER() OVER (ORDER BY {}) FROM (SELECT 1 AS x) d", list(n, ",", |i| format!("x + {i}")))];
-        "grouping_sets" 30 |n| vec![format!("SELECT x FROM (SELECT 1 AS x) d GROUP BY GROUPING SETS ({})", list(n, ",", |_| "x".into()))];
         "left_joins_derived" 200 |n| vec![format!("SELECT COUNT(*) FROM (SELECT 1 AS x) t{}", list(n, "", |i| format!(" LEFT JOIN (SELECT 1 AS x) t{i} ON t{i}.x = t.x")))];
         "left_joins_chained" 200 |n| vec![format!("SELECT COUNT(*) FROM (SELECT 1 AS x) t0{}", list(n, "", |i| format!(" LEFT JOIN (SELECT 1 AS x) t{} ON t{}.x = t{i}.x", i + 1, i + 1)))];
         "left_joins_of_all" 100 |n| vec![format!("SELECT {} FROM (SELECT 1 AS x) t{}", list(n, ",", |i| format!("t{i}.x AS c{i}")), list(n, "", |i| format!(" LEFT JOIN (SELECT 1 AS x) t{i} ON 1 = 1")))];
@@ -242,16 +240,6 @@ pub(super) fn shapes() -> Vec<Shape> {
         "choose" 200 |n| select(format!("CHOOSE(1, {})", list(n, ",", |i| i.to_string())));
         "cte_columns" 500 |n| vec![format!("WITH c ({}) AS (SELECT {}) SELECT COUNT(*) FROM c", list(n, ",", |i| format!("c{i}")), list(n, ",", |i| i.to_string()))];
         "values_columns" 500 |n| vec![format!("SELECT COUNT(*) FROM (VALUES ({})) v({})", list(n, ",", |i| i.to_string()), list(n, ",", |i| format!("c{i}")))];
-        "pivot" 100 |n| vec![format!("SELECT * FROM (SELECT 1 AS k, 2 AS v) d PIVOT (SUM(v) FOR k IN ({})) p", list(n, ",", |i| format!("[{i}]")))];
-        "unpivot" 100 |n| vec![format!("SELECT COUNT(*) FROM (SELECT {}) d UNPIVOT (v FOR k IN ({})) p", list(n, ",", |i| format!("{i} AS c{i}")), list(n, ",", |i| format!("c{i}")))];
-        "merged" 100 |n| vec!["CREATE TABLE t (a int)".into(), format!("MERGE t USING (VALUES {}) s(a) ON t.a = s.a WHEN NOT MATCHED THEN INSERT VALUES (s.a);", list(n.min(1000), ",", |i| format!("({i})")))];
-        "for_xml_names" 200 |n| vec![format!("SELECT {} FOR XML PATH('r')", list(n, ",", |i| format!("{i} AS [a/b{i}]")))];
-        "for_xml_attributes" 200 |n| vec![format!("SELECT {} FOR XML PATH('r')", list(n, ",", |i| format!("{i} AS [@b{i}]")))];
-        "for_json_names" 200 |n| vec![format!("SELECT {} FOR JSON PATH", list(n, ",", |i| format!("{i} AS [a.b{i}]")))];
-        "json_keys" 1000 |n| select(format!("JSON_VALUE('{{{}}}', '$.k0')", list(n, ",", |i| format!("\"k{i}\":{i}"))));
-        "json_deep" 50 |n| select(format!("ISJSON('{}')", around("[", "1", "]", n)));
-        "json_path" 100 |n| select(format!("JSON_VALUE('{{}}', '${}')", ".a".repeat(n)));
-        "openjson_columns" 200 |n| vec![format!("SELECT COUNT(*) FROM OPENJSON('{{}}') WITH ({})", list(n, ",", |i| format!("c{i} int")))];
         "xml_attributes" 500 |n| select(format!("CAST('<a {}/>' AS xml)", list(n, " ", |i| format!("b{i}=\"\""))));
         "xml_namespaces" 200 |n| select(format!("CAST('<a {}/>' AS xml)", list(n, " ", |i| format!("xmlns:b{i}=\"u{i}\""))));
         "xml_namespaces_asked" 200 |n| select(format!("CAST('<a {}><b/></a>' AS xml).query('/a/b')", list(n, " ", |i| format!("xmlns:b{i}=\"u{i}\""))));
