@@ -49,14 +49,13 @@ fn choice() -> Vec<(Attack, bool)> {
 /// What one look has found, in megabytes.
 #[derive(Clone, Debug)]
 struct Look {
-    at: Duration,
     clerks: u64,
     unnamed: u64,
     resident: u64,
 }
 
 impl Look {
-    fn take(client: &mut Client<Stream>, began: Instant) -> Look {
+    fn take(client: &mut Client<Stream>) -> Look {
         let told = rows(
             client,
             "SELECT SUM(pages_kb), SUM(CASE type WHEN 'MEMORYCLERK_SQLGENERAL' THEN pages_kb ELSE 0 END), \
@@ -64,7 +63,6 @@ impl Look {
         );
         let n: Vec<u64> = told[0].iter().map(|n| number(n) / 1024).collect();
         Look {
-            at: began.elapsed(),
             clerks: n[0],
             unnamed: n[1],
             resident: n[2],
@@ -125,16 +123,15 @@ fn whatever_comes_together_is_named_and_bounded() {
     let server = started(&scratch);
     let seed = seed();
     let dice = |n: u64| Dice((seed * 1_000_003 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let began = Instant::now();
-    let until = began + Duration::from_secs(seconds());
     let ended = AtomicBool::new(false);
+    let until = Instant::now() + Duration::from_secs(seconds());
     let ((looks, done), peak) = sampled(server.id(), || {
         std::thread::scope(|scope| {
             let looker = scope.spawn(|| {
                 let mut client = server.connect();
                 let mut looks = Vec::new();
                 while !ended.load(Ordering::Relaxed) {
-                    looks.push(Look::take(&mut client, began));
+                    looks.push(Look::take(&mut client));
                     std::thread::sleep(LOOK);
                 }
                 looks
