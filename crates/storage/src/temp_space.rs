@@ -6,7 +6,7 @@
 //!
 //! Invariant: files and spilled rows together are never beyond the ceiling, whoever asks at the same time: whoever grows
 //! first claims the bytes, and counts and claims under one lock.
-//! [test: cut::spills_and_growths_share_the_ceiling]
+//! [test: spills_and_growths_share_the_ceiling]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -227,12 +227,11 @@ impl Database {
         self.access.truncate(holds, free);
     }
 
-    /// In a log that cannot grow what is let go of is promised to others at once: a recovery must know of it, or it would
-    /// find less room than the undo of the losers had been promised.
+    /// What is let go of is promised to others, at once or when the log cannot grow any more: a recovery must know of it, or
+    /// it would find less room than the undo of the losers had been promised.
     fn note_first(&self, holds: LogHolds) -> SqlResult<()> {
         let first = holds.oldest().0.vlf;
-        let fixed = self.log.as_ref().is_some_and(|l| l.is_fixed());
-        if self.store.temporary || !fixed {
+        if self.store.temporary {
             return Ok(());
         }
         let known = |own: &OwnBoot| own.log_first;

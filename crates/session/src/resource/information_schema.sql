@@ -204,8 +204,7 @@ GO
 -- What was granted to the current user, to everybody or by the current user. Nobody may grant on: WITH GRANT OPTION is refused.
 -- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.TABLE_PRIVILEGES AS
-SELECT CONVERT(nvarchar(128), USER_NAME(p.grantor_principal_id)) AS GRANTOR,
-    CONVERT(nvarchar(128), USER_NAME(p.grantee_principal_id)) AS GRANTEE,
+SELECT CONVERT(nvarchar(128), f.name) AS GRANTOR, CONVERT(nvarchar(128), t.name) AS GRANTEE,
     CONVERT(nvarchar(128), DB_NAME()) AS TABLE_CATALOG,
     CONVERT(nvarchar(128), s.name) AS TABLE_SCHEMA,
     o.name AS TABLE_NAME,
@@ -214,8 +213,13 @@ SELECT CONVERT(nvarchar(128), USER_NAME(p.grantor_principal_id)) AS GRANTOR,
 FROM sys.database_permissions AS p
     JOIN sys.objects AS o ON o.object_id = p.major_id
     JOIN sys.schemas AS s ON s.schema_id = o.schema_id
+    JOIN sys.database_principals AS t ON t.principal_id = p.grantee_principal_id
+    LEFT JOIN sys.database_principals AS f ON f.principal_id = p.grantor_principal_id
+    -- The caller's user here: dbo for sysadmin, guest for who has none.
+    CROSS JOIN (SELECT CASE IS_SRVROLEMEMBER('sysadmin') WHEN 1 THEN 1
+        ELSE ISNULL((SELECT principal_id FROM sys.database_principals WHERE sid = SUSER_SID()), 2) END AS id) AS me
 WHERE p.class = 1 AND p.minor_id = 0 AND p.state = 'G' AND p.type IN ('SL', 'IN', 'UP', 'DL', 'RF') AND o.type IN ('U', 'V')
-    AND (p.grantee_principal_id IN (0, USER_ID()) OR p.grantor_principal_id = USER_ID())
+    AND (p.grantee_principal_id IN (0, me.id) OR p.grantor_principal_id = me.id)
 GO
 -- Permissions on columns are refused.
 -- needs: visible

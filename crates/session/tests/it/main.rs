@@ -75,6 +75,7 @@ mod system_procedures;
 mod table_variables;
 mod tail_log;
 mod tempdb_files;
+mod tight_log;
 mod true_zeros;
 mod uncommitted_names;
 mod versions;

@@ -7,10 +7,10 @@
 //!
 //! Invariants
 //! 1. Only extents that are free go: allocation in the file stands still while they are looked for and forgotten.
-//!    [test: cut::what_is_in_use_stays]
+//!    [test: what_is_in_use_stays]
 //! 2. No write of a page that has gone is on its way when the file is cut: it would make the file longer again.
-//!    [test: cut::what_is_in_use_stays]
-//! 3. What is cut off counts until the disk has it. [test: cut::spills_and_growths_share_the_ceiling]
+//!    [test: what_is_in_use_stays]
+//! 3. What is cut off counts until the disk has it. [test: spills_and_growths_share_the_ceiling]
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

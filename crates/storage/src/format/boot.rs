@@ -89,7 +89,7 @@ pub struct OwnBoot {
     /// `dbi_dbccLastKnownGood`: when the last DBCC CHECKDB that found nothing began, in days since 1900-01-01 and ticks of
     /// 1/300 s, local time; zero: none has.
     pub last_good_check: (i32, u32),
-    /// Of a log that cannot grow: nothing in VLFs before this one is needed by anybody. Not logged; 0 says nothing.
+    /// Nothing in VLFs of the log before this one is needed by anybody. Not logged; 0 says nothing.
     pub log_first: u32,
     /// When the last log backup was taken that the chain goes on from, as `last_good_check`; zero: none has been.
     pub log_backed_up: (i32, u32),

@@ -153,16 +153,17 @@ pub fn ask_and_read_nothing(client: &mut Client<Stream>) -> Result<(), ClientErr
 fn replies_that_nobody_reads_are_bounded() {
     let scratch = Scratch::new("memory-readers");
     let server = started(&scratch);
+    let ask = |client: &mut Client<Stream>, _| ask_and_read_nothing(client).expect("sent");
     let (all, peak) = sampled(server.id(), || {
-        // Each of them has a worker: with 512, as many as there are, nobody else would be answered (THREADPOOL), as in SQL Server.
-        let all = crowd(&server, many(100, 450), |client, _| {
-            ask_and_read_nothing(client).expect("sent");
-        });
+        let mut all = crowd(&server, many(100, 450), ask);
         let mut other = server.connect();
         for _ in 0..many(10, 50) {
             assert_eq!(rows(&mut other, "SELECT COUNT(*) FROM d.dbo.few").len(), 1);
             std::thread::sleep(Duration::from_millis(200));
         }
+        // Each of them has a worker. When all 512 are taken, the others wait in line (THREADPOOL), as in SQL Server.
+        all.extend(crowd(&server, many(0, 550), ask));
+        std::thread::sleep(Duration::from_secs(many(0, 5) as u64));
         all.len()
     });
     println!("{all} clients read nothing");

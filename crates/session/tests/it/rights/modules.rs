@@ -42,6 +42,9 @@ const NOT_IN_MODULES: &[(&str, i32)] = &[
     ("CREATE TRIGGER", 111),
     ("ALTER TRIGGER", 111),
     ("CREATE SCHEMA", 111),
+    ("USE", 154),
+    // It is asked in master, where USE goes.
+    ("GRANT, DENY, REVOKE on the server", 154),
     ("SHOWPLAN_ALL", 1067),
     ("SHOWPLAN_TEXT", 1067),
     ("SHOWPLAN_XML", 1067),
