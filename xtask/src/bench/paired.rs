@@ -175,18 +175,21 @@ fn served(
 
 /// Starts a second: the first on an empty directory, and one after a clean shutdown; by memory when idle.
 fn starts(dir: &Path, both: [&Path; 2], count: usize) -> Result<Vec<Ratios>, String> {
-    let home = dir.join("start");
-    let first = |binary: &&Path| {
-        let _ = std::fs::remove_dir_all(&home);
-        answered(binary, &home)
+    // Each build has a directory of its own: the older one may not read what the newer one writes.
+    let homes = [dir.join("start-other"), dir.join("start-this")];
+    let first = |at: &usize| {
+        let _ = std::fs::remove_dir_all(&homes[*at]);
+        answered(both[*at], &homes[*at])
     };
-    let again = |binary: &&Path| answered(binary, &home);
-    let works: Vec<Work<'_, &Path>> = vec![
+    let again = |at: &usize| answered(both[*at], &homes[*at]);
+    let works: Vec<Work<'_, usize>> = vec![
         ("first starts a second".to_owned(), Box::new(first)),
         ("restarts a second".to_owned(), Box::new(again)),
     ];
-    let told = rounds(count, &works, |at| Ok(both[at]), drop);
-    let _ = std::fs::remove_dir_all(&home);
+    let told = rounds(count, &works, Ok, drop);
+    homes
+        .iter()
+        .for_each(|home| drop(std::fs::remove_dir_all(home)));
     told
 }
 

@@ -86,12 +86,14 @@ pub fn is_plain(e: &Expr) -> bool {
             | Kind::In { .. }
             | Kind::Like { escape: None, .. }
     );
-    // Of a (max) type each value asks for its room when it is made: row by row.
+    // Of a (max) type each value asks for its room when it is made: row by row. A conversion makes a large one of a large
+    // one only; what INSERT puts into a column of characters is of such a type while its length is looked at.
     let makes_large = e.ty.is_max()
-        && matches!(
-            e.kind,
-            Kind::Arithmetic(..) | Kind::Convert { .. } | Kind::Case { .. }
-        );
+        && match &e.kind {
+            Kind::Arithmetic(..) | Kind::Case { .. } => true,
+            Kind::Convert { input, .. } => input.ty.is_max(),
+            _ => false,
+        };
     let mut plain = own && !makes_large;
     e.for_each_child(&mut |c| plain = plain && is_plain(c));
     plain
@@ -362,4 +364,28 @@ pub fn select(predicate: &BatchExpr<'_>, batch: &Batch, cx: &mut Cx<'_>) -> SqlR
         }
     }
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use duramen_types::SqlType;
+
+    use super::*;
+
+    /// What INSERT makes of a column of characters goes by column, what may be large row by row.
+    #[test]
+    fn a_conversion_to_max_is_plain_where_no_value_is_large() {
+        let converted = |from: SqlType| Expr {
+            kind: Kind::Convert {
+                input: Box::new(Expr::column(0, from, true)),
+                style: None,
+                or_null: false,
+            },
+            ty: SqlType::VARCHAR_MAX,
+            nullable: true,
+        };
+        assert!(is_plain(&converted(SqlType::varchar(8000))));
+        assert!(!is_plain(&converted(SqlType::VARCHAR_MAX)));
+        assert!(!is_plain(&converted(SqlType::XML)));
+    }
 }
