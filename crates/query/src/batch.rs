@@ -58,6 +58,7 @@ use crate::cx::Cx;
 use crate::exec;
 use crate::expr::Expr;
 use crate::locking::LockIntent;
+use crate::passing::rows_within;
 use crate::plan::{Node, Plan, Seek};
 use crate::profile::counted;
 use crate::window;
@@ -88,7 +89,7 @@ fn is_enough(bytes: usize, cx: &Cx<'_>) -> bool {
 
 /// How many rows go into a batch, where `rows` of them take `bytes`.
 pub(crate) fn rows_together(bytes: usize, rows: usize) -> usize {
-    (BATCH_BYTES.saturating_mul(rows) / bytes.max(1)).clamp(1, BATCH_ROWS)
+    rows_within(BATCH_BYTES, (bytes, rows)).min(BATCH_ROWS)
 }
 
 /// Whether rows with values of these types may be so wide that fewer than usual go into a batch.

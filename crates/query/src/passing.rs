@@ -22,7 +22,12 @@ const SHORT: usize = 16 << 10;
 
 /// How many rows go on together, where `rows` of them take `bytes`.
 pub fn rows_together(bytes: usize, rows: usize) -> usize {
-    (TOGETHER.saturating_mul(rows) / bytes.max(1)).clamp(1, BATCH_ROWS)
+    rows_within(TOGETHER, (bytes, rows)).min(BATCH_ROWS)
+}
+
+/// How many rows have room in so many bytes, where `rows` of them take `bytes`: one, if it has or not.
+pub fn rows_within(room: usize, (bytes, rows): (usize, usize)) -> usize {
+    (room.saturating_mul(rows) / bytes.max(1)).max(1)
 }
 
 /// Rows that an operator gathers.

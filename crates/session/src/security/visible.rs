@@ -117,12 +117,6 @@ fn is_of(right: Right, kind: ObjectKind) -> bool {
     }
 }
 
-/// The same for types, which have no rows to be read or changed.
-fn is_of_types(right: Right) -> bool {
-    let of_rows = [Right::Select, Right::Insert, Right::Update, Right::Delete];
-    right.is_of_objects() && !of_rows.contains(&right)
-}
-
 fn picture(who: &Who, snapshot: &Arc<Snapshot>, user: i32, tempdb: bool) -> Visible {
     let roles = snapshot.security.roles_of(user);
     if user == super::DBO || roles.contains(&DB_OWNER) || who.server_may(Right::ControlServer) {
@@ -165,8 +159,9 @@ fn picture(who: &Who, snapshot: &Arc<Snapshot>, user: i32, tempdb: bool) -> Visi
             || all.copied().any(|r| holds(r, On::Schema(*id)))
     });
     picture.types.retain(|_, t| {
-        let mut all = Right::ALL.iter().copied().filter(|r| is_of_types(*r));
-        all.any(|r| holds(r, On::Schema(t.schema)))
+        let all = Right::ALL.iter().copied().filter(|r| r.is_of_objects());
+        let mut of_types = all.filter(|r| is_of(*r, ObjectKind::TABLE_TYPE));
+        of_types.any(|r| holds(r, On::Schema(t.schema)))
     });
     let on = On::Database;
     let defines = holds(Right::ViewDefinition, on);

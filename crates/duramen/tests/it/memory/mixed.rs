@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use duramen_os::random::Rng;
 use duramen_server::client::Stream;
 use duramen_tds::client::{Client, ClientError};
 
@@ -20,18 +21,6 @@ const LOOK: Duration = Duration::from_millis(50);
 const APART_MB: u64 = 64;
 /// As many looks one behind the other as are too many: memory that nobody has named stays.
 const TOO_MANY: usize = 20;
-
-/// xorshift: the same throws for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn throw(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides as u64) as usize
-    }
-}
 
 fn seed() -> u64 {
     let asked = std::env::var("DURAMEN_MIXED_SEED");
@@ -76,7 +65,7 @@ impl Look {
 }
 
 /// One session's attacks, as its dice say.
-fn attack(server: &Process, mut dice: Dice, until: Instant) -> Vec<&'static str> {
+fn attack(server: &Process, mut dice: Rng, until: Instant) -> Vec<&'static str> {
     let all = choice();
     let mut done = Vec::new();
     let mut client = server.connect();
@@ -84,11 +73,11 @@ fn attack(server: &Process, mut dice: Dice, until: Instant) -> Vec<&'static str>
     let socket = client.stream().socket();
     socket.set_read_timeout(wait).expect("a time");
     while Instant::now() < until {
-        let ((name, sql), ends) = all[dice.throw(all.len())];
-        let sql = sql(dice.throw(1 << 40) as u64);
+        let ((name, sql), ends) = all[dice.below(all.len() as u64) as usize];
+        let sql = sql(dice.below(1 << 40));
         done.push(name);
-        let patience = Duration::from_millis(200 + dice.throw(2000) as u64);
-        let errors = match ends && dice.throw(4) > 0 {
+        let patience = Duration::from_millis(200 + dice.below(2000));
+        let errors = match ends && !dice.one_in(4) {
             true => ask(&mut client, &sql).map(|answer| answer.errors),
             // It ends where nobody wants it any more.
             false => ask_for(&mut client, &sql, patience),
@@ -104,15 +93,15 @@ fn attack(server: &Process, mut dice: Dice, until: Instant) -> Vec<&'static str>
 }
 
 /// Clients that ask for much and read nothing, a few at a time.
-fn read_nothing(server: &Process, mut dice: Dice, until: Instant) -> Result<(), ClientError> {
+fn read_nothing(server: &Process, mut dice: Rng, until: Instant) -> Result<(), ClientError> {
     while Instant::now() < until {
         let mut all: Vec<Client<Stream>> = Vec::new();
-        for _ in 0..=dice.throw(16) {
+        for _ in 0..=dice.below(16) {
             let mut client = server.connect();
             ask_and_read_nothing(&mut client)?;
             all.push(client);
         }
-        std::thread::sleep(Duration::from_millis(100 * dice.throw(20) as u64));
+        std::thread::sleep(Duration::from_millis(100 * dice.below(20)));
     }
     Ok(())
 }
@@ -122,7 +111,7 @@ fn whatever_comes_together_is_named_and_bounded() {
     let scratch = Scratch::new("memory-mixed");
     let server = started(&scratch);
     let seed = seed();
-    let dice = |n: u64| Dice((seed * 1_000_003 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let dice = |n: u64| Rng::new(seed.wrapping_mul(1_000_003).wrapping_add(n));
     let ended = AtomicBool::new(false);
     let until = Instant::now() + Duration::from_secs(seconds());
     let ((looks, done), peak) = sampled(server.id(), || {
