@@ -77,7 +77,7 @@ pub use values::{ValueFile, ValueSorter};
 pub const BATCH_ROWS: usize = 1024;
 /// Bytes of those, about, where there is more than one row: several batches are on their way at a time, and only the last of
 /// them, which waits for the client, is told of.
-const BATCH_BYTES: usize = 512 << 10;
+pub(crate) const BATCH_BYTES: usize = 512 << 10;
 
 /// The same while the server is short of memory.
 const SHORT_BYTES: usize = 64 << 10;

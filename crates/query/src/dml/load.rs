@@ -12,10 +12,11 @@ use duramen_types::{TypeId, Value};
 
 use super::guard::Guard;
 use super::{ColumnValue, row, source};
-use crate::batch::rows_together;
+use crate::batch::BATCH_BYTES;
 use crate::cx::Cx;
 use crate::expr::Kind;
 use crate::host::{Load, Table};
+use crate::passing::rows_within;
 use crate::plan::{Node, Plan};
 use crate::spill::Grant;
 
@@ -126,7 +127,8 @@ impl Target<'_> {
             && self.columns.iter().zip(0..).all(plain)
     }
 
-    /// How many rows are made ready at a time: what pads narrow values makes them as wide as the table has them.
+    /// How many rows are made ready at a time, however many come together: what pads narrow values makes them as wide as
+    /// the table has them.
     fn rows_together(&self) -> usize {
         let columns = self.columns.iter().zip(self.table.columns());
         let padded = columns.filter(|(source, column)| {
@@ -134,7 +136,7 @@ impl Target<'_> {
                 && !matches!(source, ColumnValue::Identity)
         });
         let width = padded.map(|(_, column)| usize::from(column.ty.length));
-        rows_together(width.sum(), 1)
+        rows_within(BATCH_BYTES, (width.sum(), 1))
     }
 
     fn batch(&mut self, rows: &Batch, cx: &mut Cx<'_>) -> SqlResult<()> {

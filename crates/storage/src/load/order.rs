@@ -214,6 +214,7 @@ impl Rowset {
         let mut pieces = pieces.into_iter();
         let mut all = pieces.next().unwrap_or_default();
         let several = pieces.len() > 0;
+        all.reserve_exact(rows - all.len());
         pieces.for_each(|piece| all.extend(piece));
         if several {
             // Sorted runs one behind the other: a merge.

@@ -12,6 +12,8 @@ use duramen_types::collate::prefix;
 
 use super::order::{KeyColumn, KeyColumns};
 
+/// Rows whose words are made together.
+const TOGETHER: usize = 512;
 /// Bits of a word, at most.
 const MOST: u32 = u128::BITS;
 
@@ -176,22 +178,26 @@ impl Words {
         self.all
     }
 
-    /// The words of some rows.
+    /// The words of some rows. Wide ones are made for a few rows at a time, which stay in the processor's cache.
     pub fn make<W: Word>(&self, keys: &KeyColumns<'_>, rows: Range<usize>) -> Vec<W> {
-        let mut wide = vec![0u128; rows.len()];
-        for (part, c) in self.parts.iter().zip(&keys.columns) {
-            let Some(column) = c.column.filter(|_| part.bits > 0) else {
-                continue;
-            };
-            for (word, i) in wide.iter_mut().zip(rows.clone()) {
-                // A part of 128 bits is the only one.
-                *word = word.checked_shl(part.bits).unwrap_or_default() | part.code(column, i);
+        let mut words = Vec::with_capacity(rows.len());
+        for from in rows.clone().step_by(TOGETHER) {
+            let some = from..(from + TOGETHER).min(rows.end);
+            let mut wide = [0_u128; TOGETHER];
+            for (part, c) in self.parts.iter().zip(&keys.columns) {
+                let Some(column) = c.column.filter(|_| part.bits > 0) else {
+                    continue;
+                };
+                for (word, i) in wide.iter_mut().zip(some.clone()) {
+                    // A part of 128 bits is the only one.
+                    *word = word.checked_shl(part.bits).unwrap_or_default() | part.code(column, i);
+                }
             }
+            words.extend(wide.iter().zip(some).map(|(word, i)| {
+                W::of(word.checked_shl(self.row_bits).unwrap_or_default() | i as u128)
+            }));
         }
-        let shift = |(word, i): (u128, usize)| {
-            W::of(word.checked_shl(self.row_bits).unwrap_or_default() | i as u128)
-        };
-        wide.into_iter().zip(rows).map(shift).collect()
+        words
     }
 
     /// The row's number.
