@@ -4,7 +4,7 @@ use duramen_base::SqlResult;
 use duramen_types::Value;
 
 use crate::cx::Cx;
-use crate::expr::{Expr, Kind};
+use crate::expr::Expr;
 use crate::host::{Bounds, Limit, Locator, Reached, RowCursor};
 use crate::locking::ScanLock;
 use crate::passing::Passing;
@@ -58,9 +58,7 @@ impl<'p> TableScan<'p> {
     /// to change each row's lock is kept or given back while the cursor stands on it. A reader does not stand on a row
     /// while a subquery or a user's function reads others: that condition is not taken.
     pub fn take_filter(&mut self, predicate: &'p Expr) -> bool {
-        let reads =
-            || predicate.has_subquery() || predicate.any(&|e| matches!(e.kind, Kind::User { .. }));
-        if self.filter.is_some() || !self.with_locators && reads() {
+        if self.filter.is_some() || !self.with_locators && predicate.reads() {
             return false;
         }
         self.filter = Some(predicate);

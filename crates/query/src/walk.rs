@@ -111,12 +111,20 @@ impl Expr {
     }
 
     pub(crate) fn has_subquery(&self) -> bool {
-        self.any(&|e| {
-            matches!(
-                e.kind,
-                Kind::Scalar(_) | Kind::Exists(_) | Kind::InQuery { .. } | Kind::Quantified { .. }
-            )
-        })
+        self.any(&Expr::is_subquery)
+    }
+
+    /// Whether rows of tables are read when it is computed: by a subquery, or by a user's function.
+    pub(crate) fn reads(&self) -> bool {
+        self.any(&|e| e.is_subquery() || matches!(e.kind, Kind::User { .. }))
+    }
+
+    #[inline]
+    fn is_subquery(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Scalar(_) | Kind::Exists(_) | Kind::InQuery { .. } | Kind::Quantified { .. }
+        )
     }
 
     /// The value, where it is an int made of ints by +, - and * without overflow: most of what loops compute.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use duramen_base::SqlResult;
 use duramen_txn::IsolationLevel;
 
-use super::changes::Changes;
+use super::changes::{Changes, Types};
 use super::guard::{Follow, Moved, Pending, Referrer, TEST, has_key, key_of};
 use super::row::{self, moves_keys};
 use crate::cx::Cx;
@@ -75,13 +75,13 @@ impl Referrer {
         keys: &BTreeMap<RowKey, RowKey>,
         statement: &str,
         cx: &mut Cx<'_>,
-    ) -> SqlResult<Changes> {
+    ) -> SqlResult<Changes<'_>> {
         let types: Vec<_> = self.table.columns().iter().map(|c| c.ty).collect();
         let new_types = match follow.values {
             Some(_) => types.clone(),
             None => Vec::new(),
         };
-        let mut changes = Changes::new(types, new_types);
+        let mut changes = Changes::new(Types::Given(types), Types::Given(new_types));
         self.find(keys, CASCADE, cx, &mut |at, old, cx| {
             let Some(values) = &follow.values else {
                 changes.put(at, old, Row::new(), cx)?;

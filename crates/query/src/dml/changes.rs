@@ -22,18 +22,41 @@ const WRITTEN: usize = 4;
 /// The part of the workspace that they take: keys that move with them have no file.
 const PART: usize = 4;
 
+/// The types of a row's values. Asked for only when there is a file.
+pub(super) enum Types<'p> {
+    Of(&'p [OutColumn]),
+    Given(Vec<SqlType>),
+}
+
+impl Types<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Types::Of(columns) => columns.len(),
+            Types::Given(types) => types.len(),
+        }
+    }
+
+    fn column(&self, i: usize) -> OutColumn {
+        let ty = match self {
+            Types::Of(columns) => columns[i].ty,
+            Types::Given(types) => types[i],
+        };
+        OutColumn::unnamed(ty, true)
+    }
+}
+
 /// See the module. Rows come out in the order in which they were put in, any number of times.
-pub(super) struct Changes {
+pub(super) struct Changes<'p> {
     /// Of a row as it was found, and as it will be.
-    types: [Vec<SqlType>; 2],
+    types: [Types<'p>; 2],
     first: Vec<Change>,
     held: Held,
     /// Beyond so many bytes they go to the file; 0 until asked.
     most: usize,
-    file: Option<Keeper>,
+    file: Option<Box<Keeper>>,
     /// Rows on their way to the file.
     waiting: Vec<Row>,
-    rest: Option<Kept>,
+    rest: Option<Box<Kept>>,
     kind: Place,
     len: usize,
 }
@@ -46,8 +69,8 @@ enum Place {
     Number,
 }
 
-impl Changes {
-    pub fn new(found: Vec<SqlType>, changed: Vec<SqlType>) -> Changes {
+impl<'p> Changes<'p> {
+    pub fn new(found: Types<'p>, changed: Types<'p>) -> Changes<'p> {
         Changes {
             types: [found, changed],
             first: Vec::new(),
@@ -93,13 +116,15 @@ impl Changes {
             Locator::Number(_) => Place::Number,
         };
         // The values of a key are of any type.
-        let place = match self.kind {
-            Place::Key(n) => vec![SqlType::VARIANT; n],
-            _ => vec![SqlType::BIGINT; 3],
+        let (n, ty) = match self.kind {
+            Place::Key(n) => (n, SqlType::VARIANT),
+            _ => (3, SqlType::BIGINT),
         };
-        let types = place.iter().chain(&self.types[0]).chain(&self.types[1]);
-        let columns: Vec<OutColumn> = types.map(|ty| OutColumn::unnamed(*ty, true)).collect();
-        self.file = Some(Keeper::new(&columns, cx)?);
+        let mut columns = vec![OutColumn::unnamed(ty, true); n];
+        for types in &self.types {
+            columns.extend((0..types.len()).map(|i| types.column(i)));
+        }
+        self.file = Some(Box::new(Keeper::new(&columns, cx)?));
         Ok(())
     }
 
@@ -111,11 +136,13 @@ impl Changes {
     }
 
     /// All have been put in.
-    pub fn finish(mut self) -> SqlResult<Changes> {
+    pub fn finish(mut self) -> SqlResult<Changes<'p>> {
         if !self.waiting.is_empty() {
             self.write()?;
         }
-        self.rest = self.file.take().map(Keeper::finish).transpose()?;
+        if let Some(file) = self.file.take() {
+            self.rest = Some(Box::new(file.finish()?));
+        }
         Ok(self)
     }
 
@@ -146,11 +173,15 @@ impl Changes {
         cx: &mut Cx<'_>,
         f: &mut dyn FnMut(Change, &mut Cx<'_>) -> SqlResult<()>,
     ) -> SqlResult<()> {
-        for (i, change) in std::mem::take(&mut self.first).into_iter().enumerate() {
+        let first = std::mem::take(&mut self.first);
+        let several = first.len() > 1;
+        for (i, change) in first.into_iter().enumerate() {
             if i % WRITTEN == WRITTEN - 1 {
                 cx.check_cancelled()?;
             }
-            self.held.less(bytes_of(&change));
+            if several {
+                self.held.less(bytes_of(&change));
+            }
             f(change, cx)?;
         }
         self.chunks(cx, &mut |some, cx| {

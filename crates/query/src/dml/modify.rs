@@ -4,14 +4,14 @@ use duramen_base::SqlResult;
 use duramen_types::Value;
 
 use super::Dml;
-use super::changes::Changes;
+use super::changes::{Changes, Types};
 use super::guard::{Moved, Pending};
 use super::row::{self, moves_keys};
 use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::host::Locator;
 use crate::long;
-use crate::plan::{Node, OutColumn, Plan, Row};
+use crate::plan::{Node, Plan, Row};
 
 impl Dml {
     /// Whether somebody looks at rows as they were once they have been changed.
@@ -22,6 +22,19 @@ impl Dml {
     pub(super) fn delete(&self, (plan, offset): (&Plan, usize), cx: &mut Cx<'_>) -> SqlResult<u64> {
         let targets = self.targets(plan, offset, cx)?;
         let width = self.table.columns().len();
+        let n = targets.len() as u64;
+        if self.output.is_none() && !self.guard.follows() {
+            // Nobody asks for the rows afterwards.
+            targets.give(cx, &mut |(at, found, _), cx| {
+                let mut old = only(found, offset, width);
+                if !self.shows_old(cx) {
+                    forget_replaced(&mut old, &[]);
+                }
+                self.table.delete(&at, &old, cx)?;
+                keep_changed(cx, &[], &[&old])
+            })?;
+            return Ok(n);
+        }
         let old = |found: &Row| found[offset..offset + width].to_vec();
         targets.each(cx, &mut |(at, found, _), cx| {
             let mut old = old(found);
@@ -42,19 +55,23 @@ impl Dml {
             })?;
             pending.verify("DELETE", cx)?;
         }
-        Ok(targets.len() as u64)
+        Ok(n)
     }
 
     /// The rows to change with their places, in the order found. A row that joins several times is there once; one that an
     /// outer join made up is not.
-    fn targets(&self, plan: &Plan, offset: usize, cx: &mut Cx<'_>) -> SqlResult<Changes> {
+    fn targets<'p>(
+        &self,
+        plan: &'p Plan,
+        offset: usize,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Changes<'p>> {
         cx.locators.clear();
         let at_once = comes_at_once(plan);
         cx.keeps_locators = !at_once;
         let locator = offset + self.table.columns().len();
         let mut seen: Vec<u64> = Vec::new();
-        let types = plan.columns.iter().map(|c| c.ty).collect();
-        let mut out = Changes::new(types, Vec::new());
+        let mut out = Changes::new(Types::Of(&plan.columns), Types::Of(&[]));
         let limit = cx.row_limit;
         let mut rows = plan.start_for(limit, cx)?;
         'all: while (out.len() as u64) < limit
@@ -96,16 +113,14 @@ impl Dml {
         let width = self.table.columns().len();
         let targets = self.targets(plan, offset, cx)?;
         // With OUTPUT the whole row is kept that was found, else what the table had.
-        let types = |columns: &[OutColumn]| columns.iter().map(|c| c.ty).collect::<Vec<_>>();
         let own = &plan.columns[offset..offset + width];
         let (kept, offset_kept) = match self.output.is_some() {
-            true => (types(&plan.columns), offset),
-            false => (types(own), 0),
+            true => (&plan.columns[..], offset),
+            false => (own, 0),
         };
-        let mut changes = Changes::new(kept, types(own));
+        let mut changes = Changes::new(Types::Of(kept), Types::Of(own));
         targets.give(cx, &mut |(at, full, _), cx| {
-            let mut old = full[offset..offset + width].to_vec();
-            let mut new = old.clone();
+            let mut new = full[offset..offset + width].to_vec();
             for (column, e) in assignments {
                 new[*column] = match e.ty.is_max() && self.table.takes_spooled() {
                     true => long::kept(e, &full, cx)?,
@@ -118,13 +133,13 @@ impl Dml {
             }
             row::store(&self.table, &mut new, "UPDATE", cx)?;
             self.guard.check(&*self.table, &new, "UPDATE", cx)?;
-            if !self.shows_old(cx) {
-                forget_replaced(&mut old, &new);
-            }
-            let found = match self.output.is_some() {
+            let mut found = match self.output.is_some() {
                 true => full,
-                false => old,
+                false => only(full, offset, width),
             };
+            if !self.shows_old(cx) {
+                forget_replaced(&mut found, &new);
+            }
             changes.put(at, found, new, cx)
         })?;
         let changes = changes.finish()?;
@@ -143,6 +158,13 @@ impl Dml {
             changes.each(cx, &mut |(_, _, new), cx| {
                 self.table.insert_again(new.clone(), cx)
             })?;
+        } else if self.output.is_none() && !self.guard.follows() && cx.changed.is_none() {
+            // Nobody asks for the rows afterwards.
+            let n = changes.len() as u64;
+            changes.give(cx, &mut |(at, old, new), cx| {
+                self.table.update(&at, &old, new, cx)
+            })?;
+            return Ok(n);
         } else {
             changes.each(
                 cx,
@@ -169,6 +191,13 @@ impl Dml {
         }
         Ok(changes.len() as u64)
     }
+}
+
+/// The table's own columns of a row that was found.
+fn only(mut found: Row, offset: usize, width: usize) -> Row {
+    found.truncate(offset + width);
+    found.drain(..offset);
+    found
 }
 
 /// Takes large values out of a row that goes away, but for those that stay: nobody asks for them any more, and whoever frees
