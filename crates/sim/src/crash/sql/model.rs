@@ -773,6 +773,7 @@ fn update(table: &mut Table, filter: &Filter, set: &[(String, Set)]) -> Done {
         }
         places.push((at, set));
     }
+    let changed: Vec<usize> = places.iter().map(|(at, _)| *at).collect();
     let mut rows = std::mem::take(&mut table.rows);
     for (_, row) in rows.iter_mut().filter(|(id, _)| filter.takes(**id)) {
         for (at, set) in &places {
@@ -783,7 +784,7 @@ fn update(table: &mut Table, filter: &Filter, set: &[(String, Set)]) -> Done {
             };
         }
         table.compute(row);
-        table.permitted(row).map_err(No::Refused)?;
+        table.permitted(row, Some(&changed)).map_err(No::Refused)?;
     }
     table.rows = rows;
     Ok(())

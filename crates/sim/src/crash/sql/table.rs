@@ -215,7 +215,7 @@ impl Table {
             row.push(value);
         }
         self.compute(&mut row);
-        self.permitted(&row)?;
+        self.permitted(&row, None)?;
         Ok(row)
     }
 
@@ -232,8 +232,8 @@ impl Table {
         }
     }
 
-    /// NOT NULL, lengths and checks.
-    pub fn permitted(&self, row: &Row) -> Result<(), Vec<i32>> {
+    /// NOT NULL, lengths and checks: of those only the ones that are about `changed` columns, where a row changes.
+    pub fn permitted(&self, row: &Row, changed: Option<&[usize]>) -> Result<(), Vec<i32>> {
         for (c, v) in self.columns.iter().zip(row) {
             let computed = matches!(c.made, Made::Computed(..));
             if !c.nullable && !computed && *v == Val::Null {
@@ -247,13 +247,24 @@ impl Table {
             }
         }
         for check in self.checks.iter().filter(|c| !c.disabled) {
-            if let Some(Val::Int(v)) = self.at(&check.column).map(|i| &row[i])
+            if let Some(at) = self.at(&check.column)
+                && let Val::Int(v) = &row[at]
                 && *v >= check.limit
+                && changed.is_none_or(|changed| self.follows(at, changed))
             {
                 return Err(vec![547]);
             }
         }
         Ok(())
+    }
+
+    /// Whether a column is among these, or computed from one of them.
+    fn follows(&self, at: usize, changed: &[usize]) -> bool {
+        let of = match &self.columns[at].made {
+            Made::Computed(of, ..) => self.at(of),
+            _ => None,
+        };
+        changed.contains(&at) || of.is_some_and(|of| changed.contains(&of))
     }
 
     /// What the catalog views say of it, line by line.
