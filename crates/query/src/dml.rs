@@ -571,7 +571,7 @@ fn bind_update(binder: &mut Binder<'_>, stmt: &ast::UpdateStmt) -> SqlResult<Bou
                 }
                 let mut bound = match value.kind {
                     ast::ExprKind::Default => default_value(host, binder, &table, at)?,
-                    _ => binder.over(value, &scope)?,
+                    _ => binder.over_one(value, &scope, &messages::AGGREGATE_IN_UPDATE_SET)?,
                 };
                 if let Some(op) = op {
                     bound = crate::bind::combine(
@@ -591,7 +591,8 @@ fn bind_update(binder: &mut Binder<'_>, stmt: &ast::UpdateStmt) -> SqlResult<Bou
             ast::SetClause::Variable {
                 name, op, value, ..
             } => {
-                let mut bound = binder.over(value, &scope)?;
+                let mut bound =
+                    binder.over_one(value, &scope, &messages::AGGREGATE_IN_UPDATE_SET)?;
                 if let (Some(op), Some((slot, ty))) = (op, host.variable(name)) {
                     let current = Expr {
                         kind: Kind::Variable(slot),

@@ -32,7 +32,7 @@ use crate::format::page::seal;
 use crate::format::version::{refuse_newer, version_in};
 use crate::log_files::log_header;
 use crate::operations::PageWaits;
-use crate::recovery::{Pass, RecoverySummary};
+use crate::recovery::{Found, Pass, RecoverySummary};
 use crate::row_counts::CountState;
 use crate::tempdb;
 use crate::truncation::Truncation;
@@ -132,14 +132,21 @@ impl Database {
         engine.pool.add_store(&store);
         let db = assemble(engine, &store, &spec.name, boot, log, XdesId(1));
         db.store.recovering.store(false, Ordering::SeqCst);
-        let files = db.store.files.read().clone();
-        for file in &files {
-            file.free_extents
-                .store(db.count_free(file)?, Ordering::SeqCst);
+        if let Err(e) = db.count_all_free().and_then(|()| db.checkpoint()) {
+            db.detach();
+            return Err(e);
         }
-        db.checkpoint()?;
         engine.register(&db);
         Ok(db)
+    }
+
+    fn count_all_free(&self) -> SqlResult<()> {
+        let files = self.store.files.read().clone();
+        for file in &files {
+            let free = self.count_free(file)?;
+            file.free_extents.store(free, Ordering::SeqCst);
+        }
+        Ok(())
     }
 
     /// Opens a database: torn pages are repaired, the log is replayed, losers are undone, a checkpoint is taken.
@@ -204,7 +211,24 @@ impl Database {
         let log = Log::open_watched(&store.env, config, &spec.log, start, &mut pass);
         let found = pass.finish();
         let (log, _) = log.map_err(|e| e.to_sql(&spec.name))?;
-        let found = found?;
+        let opened = found.and_then(|found| {
+            Database::open_recovered(engine, spec, store, (boot, log.clone()), found)
+        });
+        if opened.is_err() {
+            // Its threads hold it, and with it the files.
+            log.abandon();
+        }
+        opened
+    }
+
+    /// The rest of [`Database::open_store`]: the log is open, and what is in it is known.
+    fn open_recovered(
+        engine: &Arc<Engine>,
+        spec: &OpenDatabase,
+        store: &Arc<DbStore>,
+        (boot, log): (Boot, Arc<Log>),
+        found: Found,
+    ) -> SqlResult<Arc<Database>> {
         let first = boot.own.as_ref().map_or(0, |o| o.log_first);
         if first > 0 {
             // Also an older checkpoint's log is there: a backup may have been restored.
@@ -463,9 +487,15 @@ fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlRes
     };
     let log = Log::create(&engine.env, config, first, &log_header(first, guid)?)
         .map_err(|e| e.to_sql(&spec.name))?;
-    for file in &spec.log[1..] {
-        log.add_file(file, &log_header(file, guid)?)
-            .map_err(|e| e.to_sql(&spec.name))?;
+    let add = |file: &LogFileSpec| {
+        let added = log.add_file(file, &log_header(file, guid)?);
+        added.map_err(|e| e.to_sql(&spec.name))
+    };
+    match spec.log[1..].iter().try_for_each(add) {
+        Ok(()) => Ok(log),
+        Err(e) => {
+            log.abandon();
+            Err(e)
+        }
     }
-    Ok(log)
 }

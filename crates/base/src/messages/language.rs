@@ -214,6 +214,7 @@ messages! {
     CORRELATION_NAME_OF_TABLE = 1012, 16, "The correlation name '%.*ls' has the same exposed name as table '%.*ls'.";
     SAME_EXPOSED_NAMES = 1013, 16, "The objects \"%.*ls\" and \"%.*ls\" in the FROM clause have the same exposed names. Use correlation names to distinguish them.";
     TOP_INVALID_VALUE = 1014, 15, "A TOP or FETCH clause contains an invalid value.";
+    AGGREGATE_IN_ON = 1015, 15, "An aggregate cannot appear in an ON clause unless it is in a subquery contained in a HAVING clause or select list, and the column being aggregated is an outer reference.";
     TABLE_HINT_NEEDS_WITH = 1018, 15, "Incorrect syntax near '%.*ls'. If this is intended as a part of a table hint, A WITH keyword and parenthesis are now required. See SQL Server Books Online for proper syntax.";
     INVALID_PARAMETER_FOR = 1023, 15, "Invalid parameter %d specified for %ls.";
     GOTO_INTO_TRY = 1026, 16, "GOTO cannot be used to jump into a TRY or CATCH scope.";

@@ -199,11 +199,17 @@ impl<'h> Binder<'h> {
 
     /// An expression over one row of `scope`.
     pub fn over(&mut self, e: &ast::Expr, scope: &Scope<'_>) -> SqlResult<Expr> {
-        self.expr(
-            e,
-            scope,
-            &mut Aggregates::Forbidden(&messages::AGGREGATE_IN_WHERE),
-        )
+        self.over_one(e, scope, &messages::AGGREGATE_IN_WHERE)
+    }
+
+    /// The same where an aggregate is an error of its own.
+    pub fn over_one(
+        &mut self,
+        e: &ast::Expr,
+        scope: &Scope<'_>,
+        aggregate: &'static messages::Message,
+    ) -> SqlResult<Expr> {
+        self.expr(e, scope, &mut Aggregates::Forbidden(aggregate))
     }
 
     /// The value that an assignment to a variable stores: `@x = e`, `@x += e`.

@@ -288,7 +288,7 @@ impl Binder<'_> {
         let on = match &j.on {
             Some(on) => {
                 let own = join_scope(scope, first, base, outer);
-                let bound = self.over(on, &own)?;
+                let bound = self.over_one(on, &own, &messages::AGGREGATE_IN_ON)?;
                 if own.correlated.get() {
                     scope.correlated.set(true);
                 }

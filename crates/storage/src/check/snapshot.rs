@@ -105,22 +105,9 @@ impl Database {
         let pool = pool_within(&mut held);
         let disk = OverlayDisk::new(&self.engine.env.disk, &spill);
         disk.tell(&self.engine.memory);
-        let mut watched: Vec<(Arc<DataFile>, Arc<OverlayFile>)> = Vec::new();
-        // Files neither come nor go at the moment.
-        let files = self.file_state.admin.lock();
-        let end = self.engine.pool.at_rest(|| {
-            let end = log.durable_end();
-            for file in self.store.files.read().iter() {
-                let made = file.handle.watch(|base| disk.put(&file.path, base));
-                watched.push((file.clone(), made?));
-            }
-            Ok(end)
-        });
-        drop(files);
         let copy_env = Env::with_disk(disk.clone());
         let mut snapshot = Snapshot {
-            disk,
-            // Made again below; a failure on the way must let go of the files.
+            disk: disk.clone(),
             engine: Engine::new(
                 &copy_env,
                 &EngineConfig {
@@ -139,9 +126,22 @@ impl Database {
             },
             name: self.name.clone(),
             sector: 512,
-            watched,
+            // From the first one on the snapshot is there: whatever fails, its end lets go of the files.
+            watched: Vec::new(),
             _held: held,
         };
+        let watched = &mut snapshot.watched;
+        // Files neither come nor go at the moment.
+        let files = self.file_state.admin.lock();
+        let end = self.engine.pool.at_rest(|| {
+            let end = log.durable_end();
+            for file in self.store.files.read().iter() {
+                let made = file.handle.watch(|base| disk.put(&file.path, base));
+                watched.push((file.clone(), made?));
+            }
+            Ok(end)
+        });
+        drop(files);
         snapshot.engine.recover_for_askers();
         let end = end.map_err(|e| io_error(&e, "open", PageId::NULL, &self.name))?;
         snapshot.data = self.files().into_iter().map(|f| f.spec).collect();

@@ -1,8 +1,10 @@
 //! What DBCC looks at: copies of a database as of a moment, taken while eight sessions write to it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::Duration;
 
+use duramen_os::memory::Clerk;
 use duramen_os::random::Rng;
 use duramen_os::sim::{Simulation, seeds};
 use duramen_os::thread;
@@ -114,4 +116,37 @@ fn copies_of_a_moment_are_whole_while_eight_sessions_write() {
             });
     }
     assert!(taken >= 8, "{taken} copies while sessions wrote");
+}
+
+/// Whatever is given up on the way, nothing of the copy stays: no thread of its log, no file that keeps what is overwritten.
+#[test]
+fn copies_that_are_given_up_leave_nothing_behind() {
+    let given_up = Simulation::new(1).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 1 << 19);
+        let db = create(&engine).unwrap();
+        let all = tables(&db);
+        let tx = begin(&engine, 60);
+        for id in 0..200 {
+            all.insert(&tx, id, 900, Some(id)).unwrap();
+        }
+        let mut given_up = 0;
+        for wait in 0..40 {
+            let flag = Arc::new(AtomicBool::new(wait == 0));
+            let asker = flag.clone();
+            let giving = thread::spawn("attention", move || {
+                thread::sleep(Duration::from_micros(50 * wait * wait));
+                asker.store(true, Ordering::SeqCst);
+            });
+            let listening = thread::listen_to(flag);
+            let made = db.snapshot().and_then(|snapshot| snapshot.recover());
+            drop(listening);
+            given_up += usize::from(made.is_err());
+            giving.join().unwrap();
+            assert_eq!(engine.memory.of(Clerk::Utilities), 0, "after {wait}");
+        }
+        engine.rollback(&tx, None).unwrap();
+        given_up
+    });
+    assert!(given_up >= 8, "{given_up} of 40");
 }

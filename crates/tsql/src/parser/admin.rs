@@ -43,7 +43,7 @@ impl Parser<'_> {
         if self.is_any(&["QUERY", "STATS"]) {
             return Err(self.not_supported("KILL of anything but a session"));
         }
-        let session = self.constant()?;
+        let session = self.signed_literal()?.ok_or_else(|| self.unexpected())?;
         let status_only = self.eat_words(&["WITH", "STATUSONLY"]);
         Ok(StatementKind::Kill {
             session,
