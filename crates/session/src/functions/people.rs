@@ -172,6 +172,9 @@ pub fn has_dbaccess(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     int(Some(i32::from(s.may_enter(&db).is_ok())))
 }
 
+/// Classes of securables beside the server, databases, schemas and objects: what is asked of one is asked of its database.
+const IN_DATABASES: [&str; 4] = ["type", "user", "role", "xml schema collection"];
+
 /// HAS_PERMS_BY_NAME(securable, class, permission). NULL for a permission or class that is NULL or not known here, 0 for
 /// what is not there.
 pub fn has_perms_by_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
@@ -184,9 +187,13 @@ pub fn has_perms_by_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let class = args.property(1).unwrap_or_default();
     let name = args.name(0);
     let there = match (class.as_str(), &name) {
+        ("" | "server", _) => true,
         ("database", Some(name)) => s.instance.database_id(name).is_some(),
         ("object", Some(name)) => crate::metadata::object_exists(s, name)?,
-        _ => true,
+        ("schema", Some(name)) => schema_named(s, name)?.is_some(),
+        ("database" | "object" | "schema", None) => true,
+        (other, _) if IN_DATABASES.contains(&other) => true,
+        _ => return int(None),
     };
     if !there || s.who.sysadmin {
         return int(Some(i32::from(there)));
@@ -212,10 +219,27 @@ pub fn has_perms_by_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
                 Err(_) => false,
             }
         }
+        "schema" => match schema_named(s, &name.unwrap_or_default())? {
+            Some((db, id)) => s.may(&db, right, On::Schema(id))?,
+            None => false,
+        },
         _ if right == Right::Connect => s.may_enter(&db).is_ok(),
         _ => s.may(&db, right, On::Database)?,
     };
     int(Some(i32::from(may)))
+}
+
+/// The schema of a name of one or two parts, and its database.
+fn schema_named(s: &Session, name: &str) -> SqlResult<Option<(Arc<OpenDb>, i32)>> {
+    let Ok(name) = duramen_tsql::parse_name(name) else {
+        return Ok(None);
+    };
+    let database = name.schema().unwrap_or(&s.database);
+    let Some(db) = s.instance.databases.find(database) else {
+        return Ok(None);
+    };
+    let id = db.catalog.snapshot()?.schema(name.name()).map(|s| s.id);
+    Ok(id.map(|id| (db, id)))
 }
 
 /// LOGINPROPERTY(login, property). The hash is for administrators.
