@@ -67,10 +67,7 @@ impl LikePattern {
             return Ok(false);
         };
         let found = match v {
-            Value::VarChar(b) if !self.wide => {
-                let key = |i: usize| byte_key(b[i], self.collation);
-                run(tokens, b.len(), &key, &|i| b[i] == b' ')?
-            }
+            Value::VarChar(b) if !self.wide => return self.matches_bytes(b),
             Value::VarChar(_) | Value::NVarChar(_) => {
                 let u = units(v);
                 let key = |i: usize| unit_key(u[i], self.collation);
@@ -80,6 +77,16 @@ impl LikePattern {
             _ => Found::NotHere,
         };
         Ok(found == Found::Here)
+    }
+
+    /// The same of a varchar, by a pattern that was not read as nvarchar.
+    pub fn matches_bytes(&self, b: &[u8]) -> SqlResult<bool> {
+        debug_assert!(!self.wide, "like: a wide pattern over bytes");
+        let Some(tokens) = &self.tokens else {
+            return Ok(false);
+        };
+        let key = |i: usize| byte_key(b[i], self.collation);
+        Ok(run(tokens, b.len(), &key, &|i| b[i] == b' ')? == Found::Here)
     }
 
     /// PATINDEX: where the first match begins, from 1; 0 for none. Only a leading `%` lets a match begin later than at 1.

@@ -279,6 +279,18 @@ pub fn like(
     let mut compiled: [Option<LikePattern>; 2] = [None, None];
     let mut out = Truth::of(false, n);
     out.unknown = vec![false; n];
+    if let (Vector::Column(c), Value::VarChar(_)) = (text, pattern)
+        && let Data::Bytes(BytesKind::VarChar, cells) = &c.data
+    {
+        let p = LikePattern::compile(pattern, None, false, collation);
+        for i in 0..n {
+            match c.is_null(i) {
+                true => out.unknown[i] = true,
+                false => out.holds[i] = p.matches_bytes(cells.get(i))? != negated,
+            }
+        }
+        return Ok(out);
+    }
     for i in 0..n {
         let value = text.get(i);
         if value.is_null() {
