@@ -127,10 +127,10 @@ fn growing_ahead_stops_at_maxsize_and_where_the_disk_is_full() {
     };
     assert!(matches!(error, LogError::Full { .. }), "{error}");
     // Whoever grows the file tells of it a moment later.
-    let since = std::time::Instant::now();
+    let since = duramen_os::time::now();
     while sizes.lock().last() != Some(&(5 * MB)) {
         assert!(since.elapsed().as_secs() < 10, "{:?}", sizes.lock());
-        std::thread::yield_now();
+        duramen_os::thread::yield_now();
     }
     assert_eq!(log.file_sizes(), [(FileId(2), 5 * MB)]);
     let told = &log.preparation()[0];
