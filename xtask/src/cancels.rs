@@ -19,9 +19,10 @@ pub fn run(args: &[&str]) -> ExitCode {
             ["--moments", value] if value.parse::<u64>().is_ok() => ("MOMENTS", value),
             ["--seed", value] if value.parse::<u64>().is_ok() => ("SEED", value),
             ["--only", value] => ("ONLY", value),
+            ["--from", value] => ("FROM", value),
             _ => {
                 eprintln!(
-                    "usage: cargo xtask cancels [--rows N] [--moments N] [--seed S] [--only NAME]"
+                    "usage: cargo xtask cancels [--rows N] [--moments N] [--seed S] [--only NAME] [--from NAME]"
                 );
                 return ExitCode::from(2);
             }

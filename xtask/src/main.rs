@@ -61,7 +61,7 @@ cargo xtask connections [--count 1000]
                                what idle connections cost, and that nothing of them stays
 cargo xtask memory [--seconds N]
                                statements that try to pass --max-memory, for ten minutes or so long
-cargo xtask cancels [--rows 200000] [--moments 12] [--seed 1] [--only NAME]
+cargo xtask cancels [--rows 200000] [--moments 12] [--seed 1] [--only NAME] [--from NAME]
                                statements of every kind given up at random moments: how long each goes on
 cargo xtask fuzz [--target NAME] [--seconds N] [--seed S]
                                hostile bytes for everything that reads from outside

@@ -304,6 +304,8 @@ fn run(n: u64, moments: u64, bound: Option<Duration>) {
     let mut holder = bench.process.connect();
     rows(&mut holder, HELD);
     let only = std::env::var("DURAMEN_CANCELS_ONLY").unwrap_or_default();
+    // Kinds before this one have been seen.
+    let from = std::env::var("DURAMEN_CANCELS_FROM").unwrap_or_default();
     let all_kinds = std::env::var_os("DURAMEN_CANCELS_MOMENTS").is_some();
     let wanted =
         |kind: &&Kind| kind.name.contains(&only) && (all_kinds || FEW.contains(&kind.name));
@@ -314,7 +316,8 @@ fn run(n: u64, moments: u64, bound: Option<Duration>) {
          |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     );
     let mut late = Vec::new();
-    for kind in kinds::all().filter(wanted) {
+    let rest = kinds::all().skip_while(|kind| !from.is_empty() && kind.name != from);
+    for kind in rest.filter(wanted) {
         let length = length(&mut bench, kind);
         let mut trials = Vec::new();
         for _ in 0..moments {
