@@ -15,7 +15,7 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::{Arc, OnceLock};
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_os::sync::Mutex;
 use duramen_types::{SqlType, Value, to_display};
 
@@ -429,6 +429,7 @@ impl Table for MemoryTable {
         match succeeded {
             true => rows.keep(),
             false => {
+                let _undoing = given_up::undoing();
                 let before = rows.len_before();
                 rows.undo(|id, is, was| enter(keys, id, is.as_ref(), was.as_ref()));
                 debug_assert_eq!(

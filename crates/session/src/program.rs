@@ -9,7 +9,7 @@ mod blocks;
 use std::collections::BTreeMap;
 
 use duramen_base::given_up::Bulky;
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_query::memory::MemoryTableDef;
 use duramen_tsql::ast::{self, Statement, StatementKind};
@@ -241,11 +241,13 @@ pub fn compile_typed(
         }
         c.steps[goto.at].op = Op::Jump(*target);
     }
+    let temporary = names_temporary(text)?;
+    given_up::check()?;
     Ok(Program {
         parse_only: parse_only(&c.steps),
         text: text.to_owned(),
         stats: Default::default(),
-        temporary: names_temporary(text),
+        temporary,
         steps: Bulky(c.steps),
         variables: c.variables,
         tables: c.tables,
@@ -589,12 +591,23 @@ impl Compiler<'_> {
 /// Names of variables compare without case, as all names do.
 pub use duramen_catalog::same_name as same;
 
+/// Bytes of a text that are looked through before somebody asks whether it is still wanted.
+const AT_ONCE: usize = 4 << 20;
+
 /// Whether a text may name temporary tables, or tempdb. More than that does no harm.
-fn names_temporary(text: &str) -> bool {
+fn names_temporary(text: &str) -> SqlResult<bool> {
     let word = b"tempdb";
-    text.contains('#')
-        || text
-            .as_bytes()
-            .windows(word.len())
-            .any(|w| w.eq_ignore_ascii_case(word))
+    let bytes = text.as_bytes();
+    if bytes.contains(&b'#') {
+        return Ok(true);
+    }
+    for from in (0..bytes.len()).step_by(AT_ONCE) {
+        given_up::check()?;
+        let some = &bytes[from..bytes.len().min(from + AT_ONCE + word.len() - 1)];
+        let is_it = |w: &[u8]| w[0] | 0x20 == word[0] && w.eq_ignore_ascii_case(word);
+        if some.windows(word.len()).any(is_it) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_base::{DbId, SqlError, SqlResult, given_up, messages};
 use duramen_catalog::ModuleDef;
 use duramen_observe::{Counter, count};
 use duramen_os::heap;
@@ -142,7 +142,9 @@ impl Session {
             quoted_identifier: self.options.quoted_identifier,
         };
         let params = duramen_tsql::parse_parameters(declarations, &options)?;
+        given_up::check()?;
         let batch = duramen_tsql::parse_batch(text, &options)?;
+        given_up::check()?;
         self.instance.knows_servers(&batch)?;
         let version = self.schema_version(true);
         let types = TypesOf {

@@ -456,7 +456,8 @@ const KINDS: &[Kind] = &[
     ),
     kind(
         "temporary table",
-        "CREATE TABLE #x (id int PRIMARY KEY, pad varchar(200)); INSERT #x SELECT id, pad FROM t; CREATE INDEX ix ON #x (pad)",
+        // Of a batch of its own: it goes with that, whatever has ended it.
+        "EXEC('CREATE TABLE #x (id int PRIMARY KEY, pad varchar(200)); INSERT #x SELECT id, pad FROM t; CREATE INDEX ix ON #x (pad)')",
     ),
     // Waiting.
     kind("WAITFOR", "WAITFOR DELAY '00:10'"),
