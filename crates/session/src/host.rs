@@ -52,6 +52,8 @@ pub struct Surroundings {
     pub who: Arc<Who>,
     /// The current database.
     pub database: Arc<str>,
+    /// The number of the one that the session has its seat in: not the current one within a module of another.
+    pub seat: u16,
     pub session: SessionId,
 }
 
@@ -62,13 +64,16 @@ impl Surroundings {
             deps: session.deps.clone(),
             who: session.who.clone(),
             database: session.database.clone(),
+            seat: session.activity.database(),
             session: session.spid,
         })
     }
 
     /// Whether the session is still there.
     pub fn has(&self, session: &Session) -> bool {
-        Arc::ptr_eq(&self.who, &session.who) && Arc::ptr_eq(&self.database, &session.database)
+        Arc::ptr_eq(&self.who, &session.who)
+            && Arc::ptr_eq(&self.database, &session.database)
+            && self.seat == session.activity.database()
     }
 }
 

@@ -204,28 +204,41 @@ fn transaction<'c>(cx: &Cx<'c>) -> SqlResult<&'c Arc<Transaction>> {
     Ok(context(cx)?.0)
 }
 
+/// A statement touches a database: one that the session has no seat in is held for the transaction, so that it does not go
+/// while the transaction may have to be undone in it.
+pub(crate) fn hold(db: &OpenDb, tx: &Transaction, seat: u16) -> SqlResult<()> {
+    let id = db.db.id;
+    match id.0 != seat && id.0 > 2 {
+        true => lock(db, tx, &Resource::Database(id), LockMode::S),
+        false => Ok(()),
+    }
+}
+
+fn lock(db: &OpenDb, tx: &Transaction, resource: &Resource, mode: LockMode) -> SqlResult<()> {
+    let locks = &db.db.engine.locks;
+    let duration = LockDuration::Normal;
+    match locks.lock(&tx.owner, resource, mode, duration, tx.lock_timeout()) {
+        Ok(_) => {
+            tx.keep_lock(resource);
+            Ok(())
+        }
+        Err(e) => {
+            Err(duramen_txn::errors::lock_error(e, tx.spid())
+                .unwrap_or_else(duramen_query::cancelled))
+        }
+    }
+}
+
 impl StoredTable {
-    /// A statement touches the table: a database that is not the session's own is held for the transaction.
+    /// A statement touches the table.
     fn enter<'c>(&self, cx: &Cx<'c>) -> SqlResult<(&'c Arc<Transaction>, &'c Context)> {
         let (tx, context) = context(cx)?;
-        if *self.db.db.name != *context.database && self.db.db.id.0 > 2 {
-            let database = Resource::Database(self.db.db.id);
-            self.lock(tx, &database, LockMode::S)?;
-        }
+        hold(&self.db, tx, context.seat)?;
         Ok((tx, context))
     }
 
     fn lock(&self, tx: &Transaction, resource: &Resource, mode: LockMode) -> SqlResult<()> {
-        let locks = &self.db.db.engine.locks;
-        let duration = LockDuration::Normal;
-        match locks.lock(&tx.owner, resource, mode, duration, tx.lock_timeout()) {
-            Ok(_) => {
-                tx.keep_lock(resource);
-                Ok(())
-            }
-            Err(e) => Err(duramen_txn::errors::lock_error(e, tx.spid())
-                .unwrap_or_else(duramen_query::cancelled)),
-        }
+        lock(&self.db, tx, resource, mode)
     }
 
     /// With the table's lock held: is the definition that was bound still the one that counts (2801, bind again), and

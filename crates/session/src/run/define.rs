@@ -1,5 +1,7 @@
 //! Statements that define: one step of the open transaction, or a transaction of their own.
 
+use std::sync::Arc;
+
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::doubt;
 use duramen_query::Binder;
@@ -13,6 +15,7 @@ use crate::database_ddl::Admin;
 use crate::ddl::Ddl;
 use crate::host::HostView;
 use crate::outcome;
+use crate::stored;
 
 impl Run<'_> {
     /// 226: statements that cannot be part of a transaction.
@@ -85,6 +88,7 @@ impl Run<'_> {
         self.begin_implicitly()?;
         let transaction = self.statement_transaction(name);
         let point = transaction.statement_point(instance.locks.mark(&self.session.owner));
+        let seat = self.session.activity.database();
         let host = HostView::new(
             self.session,
             &self.program.variables,
@@ -98,6 +102,17 @@ impl Run<'_> {
             text: &self.program.text,
             host: Some(&host),
             notes: Default::default(),
+        };
+        let work = |ddl: &Ddl<'_>| {
+            stored::hold(&db, &transaction, seat)?;
+            // It may have gone while this has waited for who was alone in it.
+            match instance.databases.get(db.db.id) {
+                Some(now) if Arc::ptr_eq(&now, &db) => work(ddl),
+                _ => Err(SqlError::new(
+                    &messages::DATABASE_DOES_NOT_EXIST,
+                    &[&database],
+                )),
+            }
         };
         // Where a name may yet mean something else nothing is done: the statement is asked again, when that is known.
         let result = match work(&ddl) {

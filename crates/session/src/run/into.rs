@@ -16,6 +16,7 @@ use duramen_types::Value;
 use super::temp::is_temporary;
 use super::{Run, command, not_supported};
 use crate::ddl::Ddl;
+use crate::stored;
 
 /// The identity column that an IDENTITY() in the list makes: its position and numbers.
 pub(super) type Made = Option<(usize, Identity)>;
@@ -54,7 +55,9 @@ impl Run<'_> {
         let transaction = self.statement_transaction("SELECT INTO");
         let point = transaction.statement_point(instance.locks.mark(&self.session.owner));
         let shown = name.name().to_owned();
+        let seat = self.session.activity.database();
         let result = (|| {
+            stored::hold(&db, &transaction, seat)?;
             let ddl = Ddl {
                 db: &db,
                 tx: &transaction,
