@@ -13,6 +13,7 @@ use crate::databases::OpenDb;
 use crate::ddl::Ddl;
 use crate::metadata;
 use crate::session::Session;
+use crate::stored;
 
 /// CHECKIDENT(table [, NORESEED | RESEED [, value]]). Without NORESEED and a value, an identity that is behind the
 /// greatest value of its column is brought up to it. After RESEED with a value the next row gets the value after it, or
@@ -55,7 +56,8 @@ fn attempt(session: &Session, name: &str, reseed: bool, value: Option<i64>) -> S
     let tx = open
         .clone()
         .unwrap_or_else(|| session.new_transaction(TxnKind::Autocommit, "DBCC CHECKIDENT"));
-    let result = work(&db, &tx, (&table, column), reseed, value);
+    let held = stored::hold(&db, &tx, session.activity.database());
+    let result = held.and_then(|()| work(&db, &tx, (&table, column), reseed, value));
     match (open.is_some(), &result) {
         (true, _) => {}
         (false, Ok(_)) => session.finish(&tx, None)?,
