@@ -140,15 +140,6 @@ impl Database {
         Ok(db)
     }
 
-    fn count_all_free(&self) -> SqlResult<()> {
-        let files = self.store.files.read().clone();
-        for file in &files {
-            let free = self.count_free(file)?;
-            file.free_extents.store(free, Ordering::SeqCst);
-        }
-        Ok(())
-    }
-
     /// Opens a database: torn pages are repaired, the log is replayed, losers are undone, a checkpoint is taken.
     pub fn open(engine: &Arc<Engine>, spec: &OpenDatabase) -> SqlResult<Arc<Database>> {
         Database::open_on(engine, &engine.env, spec)

@@ -171,12 +171,7 @@ impl Database {
             self.doubt_page_counts();
         }
         self.store.recovering.store(false, Ordering::SeqCst);
-        // Not under the list's lock: reading a page asks for the list, too.
-        let files = self.store.files.read().clone();
-        for file in &files {
-            file.free_extents
-                .store(self.count_free(file)?, Ordering::SeqCst);
-        }
+        self.count_all_free()?;
         self.release_leftovers();
         if summary.did_something() {
             self.say_recovery(&messages::RECOVERY_CHECKPOINT, &[&self.name, &self.id.0]);

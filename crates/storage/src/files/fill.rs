@@ -184,6 +184,17 @@ impl Database {
         Ok(None)
     }
 
+    /// The files know how many extents they have free.
+    pub(crate) fn count_all_free(&self) -> SqlResult<()> {
+        // Not under the list's lock: reading a page asks for the list, too.
+        let files = self.store.files.read().clone();
+        for file in &files {
+            let free = self.count_free(file)?;
+            file.free_extents.store(free, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
     /// Counts the free extents of a file from its GAM pages.
     pub(crate) fn count_free(&self, file: &DataFile) -> SqlResult<u32> {
         let extents = file.size.load(Ordering::SeqCst) / 8;
