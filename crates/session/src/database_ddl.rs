@@ -150,9 +150,7 @@ impl<'s> Admin<'s> {
         let result = databases.reopen(db, |entry| entry.name = new.to_owned());
         self.session.among_others();
         result?;
-        if self.session.database.eq_ignore_ascii_case(&db.db.name) {
-            self.session.database = new.into();
-        }
+        self.session.call_home(db.db.id, new);
         self.note(&messages::NAME_HAS_BEEN_SET, &[&"database", &new]);
         Ok(())
     }

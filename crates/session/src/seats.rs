@@ -24,7 +24,132 @@ fn seat(db: DbId) -> Option<Resource> {
     (!matches!(db, DbId::MASTER | DbId::TEMPDB)).then_some(Resource::Database(db))
 }
 
+/// Where a program goes on when what it has called ends.
+#[derive(Debug)]
+pub(crate) struct Home {
+    database: Arc<str>,
+    /// The database of the seat that is kept for it.
+    seat: DbId,
+}
+
 impl Session {
+    /// A program begins within the one that runs, which goes on in its own database afterwards whatever USE says until then: it
+    /// keeps its seat there. Follow it with [`Session::come_home`].
+    pub(crate) fn go_within(&mut self, database: Option<&str>) -> SqlResult<()> {
+        self.state.homes.push(Home {
+            database: self.database.clone(),
+            seat: self.current(),
+        });
+        let Some(database) = database.filter(|d| **d != *self.database) else {
+            return Ok(());
+        };
+        let moved = self.move_to(database);
+        if moved.is_err() {
+            self.state.homes.pop();
+        }
+        moved.map(|_| ())
+    }
+
+    /// The program that has called goes on.
+    pub(crate) fn come_home(&mut self) {
+        let Some(home) = self.state.homes.pop() else {
+            debug_assert!(false, "a program ends that has not begun");
+            return;
+        };
+        let left = self.current();
+        if left != home.seat {
+            self.activity.set_database(home.seat.0);
+            self.leave_unless_home(left);
+        }
+        self.database = home.database;
+    }
+
+    /// Another database becomes the current one: a seat there first, then the old one is left. Gives the name of the old one.
+    pub(crate) fn move_to(&mut self, database: &str) -> SqlResult<Arc<str>> {
+        debug_assert!(!database.is_empty(), "a session is in a database");
+        let id = || self.instance.database_id(database);
+        let missing = || self.instance.databases.not_open(database);
+        let new = id().ok_or_else(missing)?;
+        let old = self.current();
+        if new != old {
+            if !self.is_home(new) {
+                self.take_seat(new)?;
+                // It may have gone while this has waited for who was alone in it.
+                if id() != Some(new) {
+                    self.leave_seat(new);
+                    return Err(missing());
+                }
+            }
+            self.activity.set_database(new.0);
+            self.leave_unless_home(old);
+        }
+        Ok(std::mem::replace(&mut self.database, database.into()))
+    }
+
+    /// Is the session in this database, now or when a program that runs has ended?
+    pub(crate) fn is_in(&self, db: DbId) -> bool {
+        self.current() == db || self.is_home(db)
+    }
+
+    /// The session has one seat in this database while `work` is done.
+    pub(crate) fn seated<T>(&self, db: DbId, work: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
+        if self.is_in(db) {
+            return work();
+        }
+        self.take_seat(db)?;
+        let result = work();
+        self.leave_seat(db);
+        result
+    }
+
+    /// The database has a new name.
+    pub(crate) fn call_home(&mut self, db: DbId, name: &str) {
+        if self.current() == db {
+            self.database = name.into();
+        }
+        for home in self.state.homes.iter_mut().filter(|h| h.seat == db) {
+            home.database = name.into();
+        }
+    }
+
+    /// A database that closes is left for master. False when the session was not in it.
+    pub(crate) fn leave_for_master(&mut self, db: DbId) -> bool {
+        if !self.is_in(db) {
+            return false;
+        }
+        let master: Arc<str> = "master".into();
+        if self.current() == db {
+            self.database = master.clone();
+            self.activity.set_database(DbId::MASTER.0);
+        }
+        for home in self.state.homes.iter_mut().filter(|h| h.seat == db) {
+            home.database = master.clone();
+            home.seat = DbId::MASTER;
+        }
+        self.leave_seat(db);
+        true
+    }
+
+    /// Between two requests a session has one seat, in the database that is current.
+    pub(crate) fn is_seated(&self) -> bool {
+        let named = self.instance.database_id(&self.database);
+        self.state.homes.is_empty() && named.is_none_or(|id| id == self.current())
+    }
+
+    fn current(&self) -> DbId {
+        DbId(self.activity.database())
+    }
+
+    fn is_home(&self, db: DbId) -> bool {
+        self.state.homes.iter().any(|h| h.seat == db)
+    }
+
+    fn leave_unless_home(&self, db: DbId) {
+        if !self.is_home(db) {
+            self.leave_seat(db);
+        }
+    }
+
     /// The session is in this database from now on.
     pub(crate) fn take_seat(&self, db: DbId) -> SqlResult<()> {
         let Some(resource) = seat(db) else {

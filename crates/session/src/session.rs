@@ -18,6 +18,7 @@ use crate::instance::Instance;
 use crate::options::Options;
 use crate::programs::ProgramCache;
 use crate::run::{Announced, Run, Stopwatch, TemporaryTable, telling};
+use crate::seats::Home;
 use crate::security::{Right, Who};
 use crate::sink::{Done, EnvChange, ResultSink};
 use crate::statement_stats::Standing;
@@ -128,6 +129,8 @@ pub(crate) struct State {
     pub write_to_ask: Option<Right>,
     /// The databases of the modules that are running within each other; a string in between has none.
     pub chain: Vec<Option<String>>,
+    /// Where the programs around the running one go on, outermost first.
+    pub homes: Vec<Home>,
     /// The session was reset before the request at hand, and kept its transaction or not.
     pub reset_by: Option<bool>,
     /// An attention has cut the running request short.
@@ -282,6 +285,10 @@ impl Session {
                         sink.error(&e);
                     }
                 }
+                debug_assert!(
+                    self.is_seated(),
+                    "a session is in another database than its seat"
+                );
                 self.note_memory();
                 self.instance.xe.settle();
                 self.write_suspects();
@@ -399,7 +406,7 @@ impl Session {
         };
         self.activity.note_context_info(None);
         let home = self.instance.default_database(&self.login.database);
-        self.move_to(home)?;
+        self.move_to(&home)?;
         self.follow_database();
         self.activity.waits.clear();
         Ok(())
@@ -414,23 +421,6 @@ impl Session {
             let on = crate::database_ddl::switch(bits, "NUMERIC_ROUNDABORT");
             self.options.numeric_roundabort = on == Some(true);
         }
-    }
-
-    /// Another database becomes the current one: a seat there first, then the old one is left.
-    fn move_to(&mut self, database: String) -> SqlResult<Arc<str>> {
-        debug_assert!(!database.is_empty(), "a session is in a database");
-        let new = self.instance.database_id(&database);
-        let old = self.instance.database_id(&self.database);
-        if new != old {
-            if let Some(id) = new {
-                self.take_seat(id)?;
-                self.activity.set_database(id.0);
-            }
-            if let Some(id) = old {
-                self.leave_seat(id);
-            }
-        }
-        Ok(std::mem::replace(&mut self.database, database.into()))
     }
 
     /// The number by which clients know the open transaction.
@@ -649,16 +639,13 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let found = self.instance.database_name(name);
-        let found = found.ok_or_else(|| match self.instance.databases.find_unavailable(name) {
-            Some(gone) => gone.refusal(),
-            None => SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&name]),
-        })?;
+        let found = found.ok_or_else(|| self.instance.databases.not_open(name))?;
         if !self.who.sysadmin
             && let Some(db) = self.instance.databases.find(&found)
         {
             self.may_enter(&db)?;
         }
-        let old = self.move_to(found.clone())?;
+        let old = self.move_to(&found)?;
         self.follow_database();
         sink.env_change(&EnvChange::Database {
             old: old.to_string(),

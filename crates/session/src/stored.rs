@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::doubt::{self, Doubt};
 use duramen_catalog::shape::IndexSource;
 use duramen_catalog::{IndexDef, TableDef, key_text, rows};
 use duramen_query::host::{
@@ -205,13 +206,22 @@ fn transaction<'c>(cx: &Cx<'c>) -> SqlResult<&'c Arc<Transaction>> {
 }
 
 /// A statement touches a database: one that the session has no seat in is held for the transaction, so that it does not go
-/// while the transaction may have to be undone in it.
+/// while the transaction may have to be undone in it. Where it has gone while this waited for who was alone in it, what its
+/// name means is looked up again (2801), unless it has failed (9001).
 pub(crate) fn hold(db: &OpenDb, tx: &Transaction, seat: u16) -> SqlResult<()> {
     let id = db.db.id;
-    match id.0 != seat && id.0 > 2 {
-        true => lock(db, tx, &Resource::Database(id), LockMode::S),
-        false => Ok(()),
+    if id.0 == seat || id.0 <= 2 {
+        return Ok(());
     }
+    lock(db, tx, &Resource::Database(id), LockMode::S)?;
+    if !db.db.is_closed() {
+        return Ok(());
+    }
+    if db.db.is_shut_down() {
+        return Err(SqlError::new(&messages::LOG_UNAVAILABLE, &[&db.db.name]));
+    }
+    doubt::put_back(Some(Doubt::Over));
+    Err(SqlError::new(&messages::DEFINITION_CHANGED, &[&db.db.name]))
 }
 
 fn lock(db: &OpenDb, tx: &Transaction, resource: &Resource, mode: LockMode) -> SqlResult<()> {

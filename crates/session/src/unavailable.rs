@@ -217,6 +217,14 @@ impl Databases {
         }
     }
 
+    /// Why nobody can use what is called so: 942, 922, 945 or 926, or 911 where there is no such database.
+    pub(crate) fn not_open(&self, name: &str) -> SqlError {
+        match self.find_unavailable(name) {
+            Some(gone) => gone.refusal(),
+            None => SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&name]),
+        }
+    }
+
     pub fn find_unavailable(&self, name: &str) -> Option<Arc<Unavailable>> {
         let all = self.unavailable.read();
         let name = name.to_lowercase();

@@ -126,6 +126,11 @@ impl Database {
         self.log.as_ref().is_none_or(|l| l.poisoned())
     }
 
+    /// Whether nothing of it is used any more.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
     /// Whether a rollback has failed here.
     pub fn is_shut_down(&self) -> bool {
         self.shut.load(Ordering::SeqCst)

@@ -193,7 +193,7 @@ impl Admin<'_> {
     /// X on a database that is about to go offline.
     fn be_alone_for(&self, db: &OpenDb, what: &str) -> SqlResult<()> {
         let name = &db.db.name;
-        if self.session().database().eq_ignore_ascii_case(name) {
+        if self.session().is_in(db.db.id) {
             let args: [&dyn std::fmt::Display; 2] = [&what, name];
             return Err(SqlError::new(&messages::RESTORE_IN_USE_BY_SESSION, &args));
         }

@@ -392,7 +392,7 @@ impl Admin<'_> {
         let Some(db) = databases.find(name) else {
             return Ok(None);
         };
-        if self.session().database().eq_ignore_ascii_case(&db.db.name) {
+        if self.session().is_in(db.db.id) {
             let args: [&dyn std::fmt::Display; 2] = [&"RESTORE", name];
             return Err(SqlError::new(&messages::RESTORE_IN_USE_BY_SESSION, &args));
         }

@@ -72,7 +72,7 @@ impl Admin<'_> {
             databases.undo_place(&stmt.database, undo)?;
         }
         let Some(db) = found else { return Ok(None) };
-        if self.session().database().eq_ignore_ascii_case(&db.db.name) {
+        if self.session().is_in(db.db.id) {
             let args: [&dyn std::fmt::Display; 2] = [&"RESTORE", &stmt.database];
             return Err(SqlError::new(&messages::RESTORE_IN_USE_BY_SESSION, &args));
         }

@@ -144,9 +144,14 @@ impl Admin<'_> {
             return self.back_up_tail(&db, stmt);
         }
         // Nobody drops or closes it meanwhile.
-        self.session().take_seat(db.db.id)?;
+        let visits = !self.session().is_in(db.db.id);
+        if visits {
+            self.session().take_seat(db.db.id)?;
+        }
         let result = self.backup_of(&db, log, stmt);
-        self.session().leave_seat(db.db.id);
+        if visits {
+            self.session().leave_seat(db.db.id);
+        }
         result
     }
 

@@ -324,10 +324,7 @@ impl Admin<'_> {
             DatabaseState::Online => return databases.leave_emergency(db),
             _ => databases.take_offline(db)?,
         }
-        if self.session.database.eq_ignore_ascii_case(&db.db.name) {
-            self.session.leave_seat(db.db.id);
-            self.session.database = "master".into();
-            self.session.activity.set_database(1);
+        if self.session.leave_for_master(db.db.id) {
             self.note(&messages::SWITCHED_TO_MASTER, &[]);
         }
         Ok(())
@@ -335,7 +332,7 @@ impl Admin<'_> {
 
     /// The seat of the session itself becomes the only one, or one among others.
     fn sit_down_again(&mut self, db: &OpenDb) -> SqlResult<()> {
-        if !self.session.database.eq_ignore_ascii_case(&db.db.name) {
+        if !self.session.is_in(db.db.id) {
             return Ok(());
         }
         self.session.leave_seat(db.db.id);

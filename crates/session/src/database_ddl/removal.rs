@@ -29,10 +29,8 @@ impl Admin<'_> {
             return Err(SqlError::new(&messages::CANNOT_DROP_SYSTEM, &args));
         }
         let in_use = || SqlError::new(&messages::DATABASE_IN_USE, &[&db.db.name]).with_state(3);
-        if self.session.database.eq_ignore_ascii_case(&db.db.name) {
-            return Err(in_use());
-        }
-        if self.session.try_alone(&db, Some(Duration::ZERO)).is_err() {
+        let here = self.session.is_in(db.db.id);
+        if here || self.session.try_alone(&db, Some(Duration::ZERO)).is_err() {
             return Err(in_use());
         }
         let id = db.db.id;
@@ -66,7 +64,7 @@ impl Admin<'_> {
             let args: [&dyn std::fmt::Display; 2] = [&"database", &db.db.name];
             SqlError::new(&messages::CANNOT_DETACH_IN_USE, &args).with_state(2)
         };
-        let here = self.session.database.eq_ignore_ascii_case(&db.db.name);
+        let here = self.session.is_in(db.db.id);
         if here || self.session.try_alone(&db, Some(Duration::ZERO)).is_err() {
             return Err(in_use());
         }

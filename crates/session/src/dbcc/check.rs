@@ -278,11 +278,8 @@ fn run(call: &Call<'_>, kind: Kind, db: &Arc<OpenDb>, mut request: Request) -> S
     }
     let session = call.session;
     // Nobody drops or closes it meanwhile.
-    session.take_seat(db.db.id)?;
     let started = duramen_os::time::now();
-    let checked = look(call, kind, db, &request);
-    session.leave_seat(db.db.id);
-    let (checked, began) = checked?;
+    let (checked, began) = session.seated(db.db.id, || look(call, kind, db, &request))?;
     let found = checked.findings.iter().filter_map(|f| f.page).collect();
     let whole = kind == Kind::Database && request.rows;
     // The check has told what it has found, whether msdb can be written or not.

@@ -78,10 +78,7 @@ impl Run<'_> {
     ) -> SqlResult<()> {
         let instance = self.session.instance.clone();
         let Some(db) = instance.databases.find(database) else {
-            return Err(match instance.databases.find_unavailable(database) {
-                Some(gone) => gone.refusal(),
-                None => SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&database]),
-            });
+            return Err(instance.databases.not_open(database));
         };
         self.writable()?;
         db.check_writable()?;
@@ -105,14 +102,7 @@ impl Run<'_> {
         };
         let work = |ddl: &Ddl<'_>| {
             stored::hold(&db, &transaction, seat)?;
-            // It may have gone while this has waited for who was alone in it.
-            match instance.databases.get(db.db.id) {
-                Some(now) if Arc::ptr_eq(&now, &db) => work(ddl),
-                _ => Err(SqlError::new(
-                    &messages::DATABASE_DOES_NOT_EXIST,
-                    &[&database],
-                )),
-            }
+            work(ddl)
         };
         // Where a name may yet mean something else nothing is done: the statement is asked again, when that is known.
         let result = match work(&ddl) {

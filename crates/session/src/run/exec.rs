@@ -271,10 +271,9 @@ impl Run<'_> {
             parts: vec!["sys".to_owned(), name.name().to_owned()],
             line: name.line,
         };
-        let named = db.db.name.as_str().into();
-        let home = std::mem::replace(&mut self.session.database, named);
+        self.session.go_within(Some(&db.db.name))?;
         let called = self.call_procedure(&here, given);
-        self.session.database = home;
+        self.session.come_home();
         called
     }
 

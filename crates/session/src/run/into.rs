@@ -49,8 +49,10 @@ impl Run<'_> {
             None => self.session.definition_target(name),
         };
         let instance = self.session.instance.clone();
-        let missing = || SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&database]);
-        let db = instance.databases.find(&database).ok_or_else(missing)?;
+        let databases = &instance.databases;
+        let db = databases
+            .find(&database)
+            .ok_or_else(|| databases.not_open(&database))?;
         self.begin_implicitly()?;
         let transaction = self.statement_transaction("SELECT INTO");
         let point = transaction.statement_point(instance.locks.mark(&self.session.owner));

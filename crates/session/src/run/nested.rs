@@ -60,23 +60,21 @@ impl Run<'_> {
             *own = given;
         }
         let options = self.session.options.clone();
-        let home = self.session.database.clone();
+        let home = self.session.activity.database();
+        self.session.go_within(database.as_deref())?;
         // Procedures of the system open nothing of a database.
         let own = program.stats.module().is_none_or(|m| m.object > 0);
         let chained = database.clone().filter(|_| own && procedure.is_some());
         self.session.state.chain.push(chained);
-        if let Some(database) = database {
-            self.session.database = database.into();
-        }
+        let start = self.session.activity.database();
         let instance = &self.session.instance;
         let level = match own {
-            true if self.session.database == home => self.session.options.level,
+            true if start == home => self.session.options.level,
             true => instance.databases.language_of(&self.session.database).0,
             // Those of the system are written in the language of today.
             false => 160,
         };
         self.session.options.level = level;
-        let start = self.session.database.clone();
         let scope_identity = self.session.state.scope_identity.take();
         self.session.state.nesting += 1;
         let run_level = self.session.state.nesting;
@@ -140,11 +138,14 @@ impl Run<'_> {
         let level = self.session.state.nesting;
         self.session.drop_temporaries(level);
         self.session.state.nesting = level - 1;
-        if self.session.database != start {
-            let (old, new) = (self.session.database.to_string(), start.to_string());
-            self.sink.env_change(&EnvChange::Database { old, new });
+        let told = self.session.database.to_string();
+        let moved = self.session.activity.database() != start;
+        self.session.come_home();
+        if moved {
+            let new = self.session.database.to_string();
+            self.sink
+                .env_change(&EnvChange::Database { old: told, new });
         }
-        self.session.database = home;
         if let Some(t) = &self.session.transaction
             && options.isolation != self.session.options.isolation
         {
