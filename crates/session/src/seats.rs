@@ -20,6 +20,16 @@ use crate::session::{CancelToken, Session};
 /// How long a wait for sessions to leave looks away.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// Whether the database is a single-user one.
+pub(crate) fn has_one_seat(db: &OpenDb) -> bool {
+    db.entry.read().options & option::SINGLE_USER != 0
+}
+
+/// 924: the one seat is taken.
+pub(crate) fn occupied(name: &str) -> SqlError {
+    SqlError::new(&messages::DATABASE_SINGLE_USER, &[&name])
+}
+
 fn seat(db: DbId) -> Option<Resource> {
     (!matches!(db, DbId::MASTER | DbId::TEMPDB)).then_some(Resource::Database(db))
 }
@@ -156,8 +166,7 @@ impl Session {
             return Ok(());
         };
         let open = self.instance.databases.get(db);
-        let single = |d: &OpenDb| d.entry.read().options & option::SINGLE_USER != 0;
-        let alone = open.as_deref().is_some_and(single);
+        let alone = open.as_deref().is_some_and(has_one_seat);
         let (mode, timeout) = match alone {
             true => (LockMode::X, Some(Duration::ZERO)),
             false => (LockMode::S, None),
@@ -167,7 +176,7 @@ impl Session {
             Ok(_) => Ok(()),
             Err(LockError::Timeout) => {
                 let name = open.map_or_else(String::new, |d| d.db.name.clone());
-                Err(SqlError::new(&messages::DATABASE_SINGLE_USER, &[&name]))
+                Err(occupied(&name))
             }
             Err(e) => Err(refused(e, &self.owner)),
         }

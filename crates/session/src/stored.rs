@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::doubt::{self, Doubt};
@@ -16,12 +17,15 @@ use duramen_query::rules::Rules;
 use duramen_query::statistics::ColumnStatistics;
 use duramen_query::{Columns, Cx, LockGrain, Row, ScanLock};
 use duramen_storage::{LockHint, OpenRowsets, Reading, RowLocator, ScanSpec, StorageError};
-use duramen_txn::{IsolationLevel, LockDuration, LockMode, ReadView, Resource, Transaction};
+use duramen_txn::{
+    IsolationLevel, LockDuration, LockError, LockMode, ReadView, Resource, Transaction,
+};
 use duramen_types::batch::Column;
 use duramen_types::{SqlType, Value};
 
 use crate::databases::OpenDb;
 use crate::host::Context;
+use crate::seats;
 use crate::statistics::Changes;
 use crate::usage::{self, TableUsage, Usage, Use};
 use crate::versioning;
@@ -213,7 +217,10 @@ pub(crate) fn hold(db: &OpenDb, tx: &Transaction, seat: u16) -> SqlResult<()> {
     if id.0 == seat || id.0 <= 2 {
         return Ok(());
     }
-    lock(db, tx, &Resource::Database(id), LockMode::S)?;
+    match seats::has_one_seat(db) {
+        true => hold_alone(db, tx)?,
+        false => lock(db, tx, &Resource::Database(id), LockMode::S)?,
+    }
     if !db.db.is_closed() {
         return Ok(());
     }
@@ -224,6 +231,27 @@ pub(crate) fn hold(db: &OpenDb, tx: &Transaction, seat: u16) -> SqlResult<()> {
     Err(SqlError::new(&messages::DEFINITION_CHANGED, &[&db.db.name]))
 }
 
+/// The one seat of a single-user database: 924 where another session has it.
+#[cold]
+fn hold_alone(db: &OpenDb, tx: &Transaction) -> SqlResult<()> {
+    let (resource, duration) = (Resource::Database(db.db.id), LockDuration::Normal);
+    let locks = &db.db.engine.locks;
+    match locks.lock(
+        &tx.owner,
+        &resource,
+        LockMode::X,
+        duration,
+        Some(Duration::ZERO),
+    ) {
+        Ok(_) => {
+            tx.keep_lock(&resource);
+            Ok(())
+        }
+        Err(LockError::Timeout) => Err(seats::occupied(&db.db.name)),
+        Err(e) => Err(refused(e, tx)),
+    }
+}
+
 fn lock(db: &OpenDb, tx: &Transaction, resource: &Resource, mode: LockMode) -> SqlResult<()> {
     let locks = &db.db.engine.locks;
     let duration = LockDuration::Normal;
@@ -232,11 +260,12 @@ fn lock(db: &OpenDb, tx: &Transaction, resource: &Resource, mode: LockMode) -> S
             tx.keep_lock(resource);
             Ok(())
         }
-        Err(e) => {
-            Err(duramen_txn::errors::lock_error(e, tx.spid())
-                .unwrap_or_else(duramen_query::cancelled))
-        }
+        Err(e) => Err(refused(e, tx)),
     }
+}
+
+fn refused(e: LockError, tx: &Transaction) -> SqlError {
+    duramen_txn::errors::lock_error(e, tx.spid()).unwrap_or_else(duramen_query::cancelled)
 }
 
 impl StoredTable {

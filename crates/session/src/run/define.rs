@@ -1,7 +1,5 @@
 //! Statements that define: one step of the open transaction, or a transaction of their own.
 
-use std::sync::Arc;
-
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::doubt;
 use duramen_query::Binder;
