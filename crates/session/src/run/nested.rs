@@ -60,6 +60,7 @@ impl Run<'_> {
             *own = given;
         }
         let options = self.session.options.clone();
+        let identity_insert = self.session.state.identity_insert.clone();
         let home = self.session.activity.database();
         self.session.go_within(database.as_deref())?;
         // Procedures of the system open nothing of a database.
@@ -152,6 +153,7 @@ impl Run<'_> {
             t.set_isolation(options.isolation);
         }
         self.session.options = options;
+        self.session.state.identity_insert = identity_insert;
         Ok(Inner {
             ended,
             vars,
