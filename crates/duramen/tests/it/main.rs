@@ -3,6 +3,7 @@
 // Processes and their directories are real: nothing here runs in a simulated world.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod book;
 mod cancels;
 mod connections;
 mod dashboard;
