@@ -114,6 +114,11 @@ pub(crate) fn needs() -> impl Iterator<Item = (&'static str, Needs)> {
     all.chain([clears])
 }
 
+/// Every trace flag that is accepted, and what it does.
+pub fn trace_flags() -> impl Iterator<Item = (i64, &'static str)> {
+    trace::all()
+}
+
 /// Name and options of every statement.
 pub fn statements() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     STATEMENTS.iter().map(|s| (s.name, s.options))

@@ -29,6 +29,11 @@ pub fn dbcc() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     dbcc::statements()
 }
 
+/// Every trace flag that is accepted, and what it does.
+pub fn trace_flags() -> impl Iterator<Item = (i64, &'static str)> {
+    dbcc::trace_flags()
+}
+
 /// What something needs of whoever names it.
 pub struct PermissionEntry {
     /// `statement`, `SET`, `DBCC`, `view`, `function` or `procedure`.

@@ -61,6 +61,11 @@ const FLAGS: &[(i64, &str)] = &[
     ),
 ];
 
+/// Every flag that is accepted, and what it does.
+pub(super) fn all() -> impl Iterator<Item = (i64, &'static str)> {
+    FLAGS.iter().copied()
+}
+
 const STATUS: Columns = &[
     ("TraceFlag", SqlType::SMALLINT, true),
     ("Status", SqlType::SMALLINT, true),

@@ -64,6 +64,7 @@ mod rollbacks;
 mod rollbacks_random;
 mod row_goals;
 mod samples;
+mod scopes_random;
 mod settings;
 mod simple_log;
 mod speed;

@@ -37,6 +37,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("events.md", event_page()),
         ("views.md", view_page()),
         ("dbcc.md", dbcc_page()),
+        ("trace-flags.md", trace_page()),
         ("functions.md", function_page()),
         ("permissions.md", permission_page()),
         ("compatibility-levels.md", level_page()),
@@ -117,6 +118,15 @@ fn dbcc_page() -> String {
         format!("DBCC {name} | {}", all.join(", "))
     };
     page("DBCC", "statement | WITH", reference::dbcc().map(row))
+}
+
+fn trace_page() -> String {
+    let row = |(flag, what): (i64, &str)| format!("{flag} | {what}");
+    page(
+        "Trace flags",
+        "flag | what it does",
+        reference::trace_flags().map(row),
+    )
 }
 
 fn permission_page() -> String {
