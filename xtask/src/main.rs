@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod bench;
+mod book;
 mod cancels;
 mod clients;
 mod connections;
@@ -67,6 +68,7 @@ cargo xtask fuzz [--target NAME] [--seconds N] [--seed S]
                                hostile bytes for everything that reads from outside
 cargo xtask queries [--count 10000] [--seed S] [--keep-going on] [--threads T] [--parallel on]
                                random queries: SQLite's answers beside ours, and queries cut in three
+cargo xtask book [--install]   the book as HTML below the target folder; --install fetches mdBook
 cargo xtask rooms              check the imports of the rooms against ARCHITECTURE.md
 ";
 
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         ["cancels", options @ ..] => cancels::run(options),
         ["isolation", options @ ..] => isolation::run(options),
         ["ledger", options @ ..] => ledger::run(options),
+        ["book", options @ ..] => book::run(options),
         ["sources"] => sources::run(false),
         ["sources", "--built"] => sources::run(true),
         ["bench", rest @ ..] => bench::run(rest),

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::{clients, isolation, lab, model, root, sim, sources};
+use crate::{book, clients, isolation, lab, model, root, sim, sources};
 
 /// What ran: the numbers of the closing line.
 #[derive(Default)]
@@ -69,6 +69,7 @@ pub fn run(install: bool) -> ExitCode {
     sim::in_test(&mut tally);
     isolation::in_test(&mut tally);
     model::in_test(&mut tally);
+    book::in_test(install, &mut tally);
     let built = cargo(&["build", "--release"])
         .status()
         .is_ok_and(|s| s.success());

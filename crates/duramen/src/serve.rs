@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use duramen_lab::dashboard::Dashboard;
 use duramen_os::{DiskFile, Env, OpenOptions, machine, random, thread};
-use duramen_server::{Credential, EngineBackend, Server, ServerConfig, TlsSetup};
+use duramen_server::{Credential, CredentialError, EngineBackend, Server, ServerConfig, TlsSetup};
 use duramen_session::{FilesConfig, Instance, InstanceConfig, StorageConfig};
 
 use crate::console::say;
@@ -53,8 +53,12 @@ fn serve(options: &Options) -> Result<(), String> {
         .create_dir_all(dir)
         .map_err(|e| format!("{}: {e}", dir.display()))?;
     let _exclusive = exclusive(&env, dir)?;
-    let (credential, made) =
-        Credential::open(&env, dir, options.sa_password.as_deref()).map_err(|e| text(&e))?;
+    let given = options.sa_password.as_deref();
+    let (opened, differs) = match Credential::open(&env, dir, given) {
+        Err(CredentialError::Differs) => (Credential::open(&env, dir, None), true),
+        opened => (opened, false),
+    };
+    let (credential, made) = opened.map_err(|e| text(&e))?;
     let tls = match (&options.tls_cert, &options.tls_key) {
         (Some(cert), Some(key)) => TlsSetup::load(&env, cert, key),
         _ => TlsSetup::load_or_create(&env, dir),
@@ -71,6 +75,10 @@ fn serve(options: &Options) -> Result<(), String> {
         storage: storage(&env, options),
     };
     let instance = Instance::start_early(&env, config, Arc::new(say)).map_err(|e| text(&e))?;
+    // It may have been changed since the first start: who says what it is now is right.
+    if differs && !given.is_some_and(|password| instance.is_password_of_sa(password)) {
+        return Err(text(&CredentialError::Differs));
+    }
     instance.watch_process();
     let log = Arc::clone(&instance.error_log);
     if options.large_extents {

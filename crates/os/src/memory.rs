@@ -261,21 +261,25 @@ impl Broker {
     /// Looks at the process, whose resident bytes are `resident`: what it has beside what is held and allowed takes room from
     /// the pool. Where that is not enough, caches give back, and [`Broker::is_over`] says so.
     pub fn watch(&self, resident: u64) {
-        let limit = self.limit();
         let counted = self.held() + self.of(Clerk::BufferPool);
         let excess = resident.saturating_sub(counted + ALLOWANCE);
         self.excess.store(excess, Relaxed);
         let recent = self.recent_excess.load(Relaxed);
         let recent = excess.max(recent - recent.div_ceil(SLOWLY));
         self.recent_excess.store(recent, Relaxed);
+        let lacking = self.lacking(resident);
+        self.over.store(lacking > 0, Relaxed);
+        self.relieve(lacking);
+        self.press();
+    }
+
+    /// What a process with so many resident bytes has beyond its limit when the pool has given back what it can.
+    pub fn lacking(&self, resident: u64) -> u64 {
+        let limit = self.limit();
         let passed = resident.saturating_sub(limit + ALLOWANCE);
         let least = limit / 100 * POOL_PERCENT;
         let pool = self.of(Clerk::BufferPool).saturating_sub(least);
-        self.over.store(passed > pool, Relaxed);
-        if passed > pool {
-            self.relieve(passed - pool);
-        }
-        self.press();
+        passed.saturating_sub(pool)
     }
 }
 

@@ -35,7 +35,7 @@ pub enum CredentialError {
     Io(IoError),
     /// The file is not one of ours.
     Damaged,
-    /// A password was given that is not the one of the first start.
+    /// A password was given that is not the one of the first start, nor of sa now.
     Differs,
     TooShort,
 }

@@ -337,6 +337,15 @@ impl Instance {
         session.map_err(|(error, _)| error)
     }
 
+    /// Whether sa has been given this password since the first start.
+    pub fn is_password_of_sa(&self, password: &str) -> bool {
+        let master = self.databases.master().ok();
+        let snapshot = master.and_then(|m| m.catalog.snapshot().ok());
+        let sa = snapshot.as_ref().and_then(|s| s.security.login("sa"));
+        let hash = sa.and_then(|sa| sa.hash.as_ref());
+        hash.is_some_and(|hash| crate::security::password::matches(password, hash))
+    }
+
     /// A session, or why there is none: the error, the state of it that only the error log tells, and the reason in words.
     fn let_in(
         self: &Arc<Instance>,

@@ -12,7 +12,8 @@ mod triggers;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast::{
-    self, DropKind, ExecCall, ModuleKind, NamedOption, RestoreKind, SetOption, StatementKind,
+    self, DropKind, ExecCall, ExprKind, Literal, ModuleKind, NamedOption, RestoreKind, SetOption,
+    StatementKind,
 };
 
 pub use self::elements::{reads_itself, table_variable};
@@ -112,6 +113,13 @@ fn set(option: &SetOption) -> SqlResult<()> {
             match names.iter().find(|n| !known.contains(&n.as_str())) {
                 Some(other) if *on => refuse(&format!("SET STATISTICS {other}")),
                 _ => Ok(()),
+            }
+        }
+        // No limit, as clients say when they come.
+        SetOption::Value { name, value } if name == "QUERY_GOVERNOR_COST_LIMIT" => {
+            match value.kind == ExprKind::Literal(Literal::Int(0)) {
+                true => Ok(()),
+                false => refuse("SET QUERY_GOVERNOR_COST_LIMIT"),
             }
         }
         SetOption::Value { name, .. } => {

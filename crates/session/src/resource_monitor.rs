@@ -21,6 +21,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Free memory that the allocator may keep even when there is little.
 const KEPT: u64 = 16 << 20;
+/// The same when statements would have to give up otherwise.
+const KEPT_AT_LAST: u64 = 2 << 20;
 /// What it keeps is no more than one of so many parts of what is resident, when nobody presses.
 const FREE_PART: u64 = 5;
 /// Between two times that it is asked: when there is too much and it gave something, when it had little to give, and when
@@ -97,8 +99,13 @@ fn look(broker: &Broker, trimmed: &mut Trimmed) -> bool {
     let free = resident.saturating_sub(named);
     let exceeds = broker.exceeds(resident);
     // Without need, too, where it is a large part of all: others on the machine may want it.
-    let far = broker.exceeds(resident.saturating_sub(FAR));
-    let kept = if exceeds { KEPT } else { resident / FREE_PART };
+    let lacking = broker.lacking(resident) > 0;
+    let far = lacking || broker.exceeds(resident.saturating_sub(FAR));
+    let kept = match (lacking, exceeds) {
+        (true, _) => KEPT_AT_LAST,
+        (false, true) => KEPT,
+        (false, false) => resident / FREE_PART,
+    };
     if free > kept && trimmed.is_due(exceeds, far) {
         let began = time::now();
         heap::trim();

@@ -512,6 +512,7 @@ impl<'r> Run<'r> {
             StatementKind::SetOption(option) => {
                 self.set_option(at, option)?;
                 self.session.activity.note_options(&self.session.options);
+                self.session.state.options_set += 1;
                 self.done(None, command::SET, false);
                 Ok(())
             }

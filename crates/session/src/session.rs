@@ -131,6 +131,8 @@ pub(crate) struct State {
     pub chain: Vec<Option<String>>,
     /// Where the programs around the running one go on, outermost first.
     pub homes: Vec<Home>,
+    /// How often SET has set an option: who has called looks whether to tell of its own again.
+    pub options_set: u64,
     /// The session was reset before the request at hand, and kept its transaction or not.
     pub reset_by: Option<bool>,
     /// An attention has cut the running request short.

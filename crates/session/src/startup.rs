@@ -7,6 +7,7 @@
 //! a database may have to look for a decision in the log of another.
 
 mod damaged;
+mod moved;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -320,6 +321,7 @@ impl Databases {
             Ok(opened) => opened,
             Err(why) => return self.start_with_stand_in(&why),
         };
+        let listed = self.follow_moved(&catalog, listed)?;
         let kept = listed.iter().find(|e| e.id == DbId::TEMPDB);
         let (tempdb, tempdb_entry) = self.tempdb_spec(kept)?;
         let mut master_entry = entry;

@@ -1,7 +1,7 @@
 //! The pages of an allocation unit, as its IAM pages give them out: what DBCC IND and
 //! `sys.dm_db_database_page_allocations` list.
 
-use duramen_base::{AllocUnitId, PageId, SqlResult};
+use duramen_base::{AllocUnitId, PageId, SqlResult, given_up};
 
 use crate::engine::Database;
 use crate::format::alloc::{Iam, pfs, pfs_get, pfs_page_of};
@@ -60,6 +60,7 @@ impl Database {
                 pages.push(self.allocated_page(page, Some(at), true)?);
             }
             for extent in extents {
+                given_up::check()?;
                 for i in 0..EXTENT_PAGES {
                     let page = PageId::new(extent.file, extent.page + i);
                     pages.push(self.allocated_page(page, Some(at), false)?);

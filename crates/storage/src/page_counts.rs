@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::SeqCst;
 
-use duramen_base::{AllocUnitId, PageId, SqlResult};
+use duramen_base::{AllocUnitId, PageId, SqlResult, messages};
 use duramen_wal::record::Lcx;
 
 use crate::anchor::SYSALLOCUNITS;
@@ -63,12 +63,17 @@ impl Database {
             if storage.roots.lock().first_iam.is_null() || !storage.pages_changed.load(SeqCst) {
                 continue;
             }
-            let (used, reserved) = self.page_counts(place.unit)?;
-            let data = match place.tree {
-                true => self.leaf_count(place.unit)?,
-                false => self.pages_of(storage.roots.lock().first_iam)?.len() as u64,
+            let counted = match self.counts_of(place.unit, place.tree) {
+                // A page of the unit is damaged: its old counts stay, and the others' are written.
+                Err(e)
+                    if [messages::IO_ERROR.number, messages::LOGICAL_IO_ERROR.number]
+                        .contains(&e.number) =>
+                {
+                    continue;
+                }
+                counted => counted?,
             };
-            let new = [used, data, reserved].map(u64::to_le_bytes).concat();
+            let new = counted.map(u64::to_le_bytes).concat();
             let (offset, before, after) = difference(&place.old, &new);
             if !after.is_empty() {
                 let mut page = self.write_page(place.page)?;
@@ -85,6 +90,17 @@ impl Database {
             storage.pages_changed.store(false, SeqCst);
         }
         Ok(())
+    }
+
+    /// `pcused`, `pcdata` and `pcreserved` as the maps and the tree have them.
+    fn counts_of(&self, unit: AllocUnitId, tree: bool) -> SqlResult<[u64; 3]> {
+        let (used, reserved) = self.page_counts(unit)?;
+        let first_iam = self.storage(unit).roots.lock().first_iam;
+        let data = match tree {
+            true => self.leaf_count(unit)?,
+            false => self.pages_of(first_iam)?.len() as u64,
+        };
+        Ok([used, data, reserved])
     }
 
     /// The leaves of a B-tree: the entries of the level above them.

@@ -60,6 +60,7 @@ messages! {
     FUNCTION_ARGUMENT_RANGE = 189, 15, "The %ls function requires %d to %d arguments.";
     NESTED_TOO_DEEPLY = 191, 15, "Some part of your SQL statement is nested too deeply. Rewrite the query or break it up into smaller queries.";
     SCALE_EXCEEDS_PRECISION = 192, 16, "The scale must be less than or equal to the precision.";
+    OBJECT_NAME_TOO_LONG = 193, 15, "The object or column name starting with '%.*ls' is too long. The maximum length is %d characters.";
     SELECT_INTO_ASSIGNS = 194, 15, "A SELECT INTO statement cannot contain a SELECT statement that assigns values to a variable.";
     UNRECOGNIZED_NAME = 195, 15, "'%.*ls' is not a recognized %S_MSG.";
     INSERT_ASSIGNS = 199, 15, "An INSERT statement cannot contain a SELECT statement that assigns values to a variable.";

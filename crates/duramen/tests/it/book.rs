@@ -1,4 +1,4 @@
-//! The examples of the book, as its readers would run them: page after page, each over a server of its own.
+//! The examples of the README and the book, as their readers would run them: each page over a server of its own.
 //!
 //! A page is read for its fenced blocks. What follows a block in a block of `text` is what a reader sees then; where a line
 //! there is `...` any lines may stand, and `...` within a line is any text.
@@ -15,24 +15,30 @@
 //! Blocks of other languages are only shown, and must be taken from files that other tests run (`{{#include`).
 //! `BOOK=name` runs the pages whose path contains the name, `BOOK=update:name` writes what they say into their blocks of text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use crate::process::{BINARY, PASSWORD, Process, Scratch};
 
+/// Pages that are tried side by side: most of a page's time is its server's start and end.
+const AT_ONCE: usize = 3;
 /// How long a block may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Languages in which a book says something that nobody runs.
-const SHOWN: [&str; 4] = ["text", "mermaid", "ini", "toml"];
+/// Languages in which a page says something that nobody runs.
+const SHOWN: [&str; 4] = ["", "text", "ini", "toml"];
 
 struct Block {
     /// The number of its first line within the page, from 1.
     line: usize,
+    /// It follows a block with nothing but blank lines between.
+    follows: bool,
     /// What stands behind the fence.
     info: String,
     text: String,
@@ -60,27 +66,43 @@ fn examples_of_the_book_say_what_it_promises() {
         Some(rest) => (true, rest.trim_start_matches(':')),
         None => (false, wish.as_str()),
     };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src");
-    let mut pages = Vec::new();
-    collect(&root, &mut pages);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pages = vec![root.join("README.md")];
+    collect(&root.join("docs/book/src"), &mut pages);
     pages.sort();
-    let mut differences = String::new();
-    let mut examples = 0;
-    for path in pages {
-        let name = path.strip_prefix(&root).unwrap_or(&path);
-        let name = name.display().to_string();
-        if !name.contains(only) {
-            continue;
+    let name = |path: &Path| {
+        path.strip_prefix(&root)
+            .unwrap_or(path)
+            .display()
+            .to_string()
+    };
+    pages.retain(|path| name(path).contains(only));
+    let (next, told) = (AtomicUsize::new(0), Mutex::new((0, String::new())));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(path) = pages.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let text = std::fs::read_to_string(path).expect("a page can be read");
+                    let mut differences = String::new();
+                    let examples = run(
+                        &name(path),
+                        &blocks(&text),
+                        &mut differences,
+                        |block, said| {
+                            if update {
+                                rewrite(path, block, said);
+                            }
+                            update
+                        },
+                    );
+                    let mut told = told.lock().expect("nobody fails with it");
+                    told.0 += examples;
+                    told.1.push_str(&differences);
+                }
+            });
         }
-        let text = std::fs::read_to_string(&path).expect("a page can be read");
-        let blocks = blocks(&text);
-        examples += run(&name, &blocks, &mut differences, |block, said| {
-            if update {
-                rewrite(&path, block, said);
-            }
-            update
-        });
-    }
+    });
+    let (examples, differences) = told.into_inner().expect("nobody fails with it");
     assert!(examples > 0, "no page with examples is called like {wish}");
     assert!(differences.is_empty(), "\n{differences}");
 }
@@ -109,7 +131,7 @@ fn run(
             continue;
         };
         examples += 1;
-        let Some(expected) = blocks.get(at + 1).filter(|b| b.info == "text") else {
+        let Some(expected) = blocks.get(at + 1).filter(|b| b.info == "text" && b.follows) else {
             continue;
         };
         if !matches(&expected.text, &said) && !instead(expected, &said) {
@@ -261,6 +283,7 @@ impl Drop for Session {
 fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
+    let mut follows = false;
     for (line, content) in (1..).zip(text.lines()) {
         let fence = content.trim_start().strip_prefix("```");
         match (&mut open, fence) {
@@ -268,15 +291,19 @@ fn blocks(text: &str) -> Vec<Block> {
                 block.text.push_str(content);
                 block.text.push('\n');
             }
-            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(_), Some(_)) => {
+                blocks.extend(open.take());
+                follows = true;
+            }
             (None, Some(info)) => {
                 open = Some(Block {
                     line: line + 1,
+                    follows,
                     info: info.trim().to_owned(),
                     text: String::new(),
                 });
             }
-            (None, None) => {}
+            (None, None) => follows &= content.trim().is_empty(),
         }
     }
     blocks
@@ -345,6 +372,35 @@ fn collect(dir: &Path, out: &mut Vec<PathBuf>) {
             collect(&path, out);
         } else if path.extension().is_some_and(|e| e == "md") {
             out.push(path);
+        }
+    }
+}
+
+/// Targets of the links to pages in a text, without their anchors.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text.split("](").skip(1).filter_map(|t| t.split(')').next());
+    let pages = targets.map(|t| t.split('#').next().unwrap_or(t));
+    pages.filter(|t| t.ends_with(".md") && !t.contains("://"))
+}
+
+#[test]
+fn every_page_is_listed_and_every_link_leads_to_one() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src");
+    let mut pages = Vec::new();
+    collect(&root, &mut pages);
+    let summary = root.join("SUMMARY.md");
+    let text = std::fs::read_to_string(&summary).expect("the summary can be read");
+    let listed: BTreeSet<PathBuf> = links(&text).map(|l| root.join(l)).collect();
+    let there: BTreeSet<PathBuf> = pages.iter().filter(|p| **p != summary).cloned().collect();
+    assert_eq!(
+        listed, there,
+        "the summary lists other pages than there are"
+    );
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("a page can be read");
+        for link in links(&text) {
+            let target = page.parent().expect("a folder").join(link);
+            assert!(target.exists(), "{}: {link} is not there", page.display());
         }
     }
 }

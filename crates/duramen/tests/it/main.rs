@@ -15,6 +15,7 @@ mod large_parameter;
 mod ledger;
 mod logins;
 mod memory;
+mod moved;
 mod process;
 mod random_large;
 mod sqlcmd;

@@ -185,6 +185,8 @@ pub(crate) const REFUSED: &[&str] = &[
     "key_guid",
     "key_id",
     "min_active_rowversion",
+    "percentile_cont",
+    "percentile_disc",
     "textptr",
     "textvalid",
 ];

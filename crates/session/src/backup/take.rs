@@ -42,6 +42,11 @@ impl Admin<'_> {
         self.with_3013(result, what)
     }
 
+    /// The session may not do this.
+    pub fn refused_with_3013(&mut self, why: SqlError, what: &str) -> SqlResult<()> {
+        self.with_3013(Err(why), what)
+    }
+
     pub(super) fn with_3013(&mut self, result: SqlResult<()>, what: &str) -> SqlResult<()> {
         result.map_err(|e| match e.number {
             // What is not supported is one error, as everywhere; a cancelled statement says nothing.

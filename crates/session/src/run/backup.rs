@@ -13,6 +13,22 @@ use crate::dbcc::Columns;
 use crate::security::{DBO, On, Right};
 use crate::sink::ColumnMeta;
 
+fn backup_name(log: bool) -> &'static str {
+    if log { "BACKUP LOG" } else { "BACKUP DATABASE" }
+}
+
+fn restore_name(kind: RestoreKind) -> &'static str {
+    match kind {
+        RestoreKind::Database => "RESTORE DATABASE",
+        RestoreKind::Log => "RESTORE LOG",
+        RestoreKind::VerifyOnly => "VERIFY DATABASE",
+        RestoreKind::HeaderOnly => "RESTORE HEADERONLY",
+        RestoreKind::FileListOnly => "RESTORE FILELIST",
+        RestoreKind::LabelOnly => "RESTORE LABELONLY",
+        RestoreKind::RewindOnly => "RESTORE REWINDONLY",
+    }
+}
+
 impl Run<'_> {
     pub(super) fn backup(&mut self, at: usize, stmt: &ast::Backup) -> SqlResult<()> {
         let resolved = Statement {
@@ -22,8 +38,11 @@ impl Run<'_> {
             mirrored: !stmt.mirrors.is_empty(),
             ..Statement::default()
         };
-        self.may_back_up(stmt.log, &resolved.database)?;
-        self.administer(at, |a| a.backup(stmt.log, &resolved))?;
+        let may = self.may_back_up(stmt.log, &resolved.database);
+        self.administer(at, |a| match may {
+            Ok(()) => a.backup(stmt.log, &resolved),
+            Err(e) => a.refused_with_3013(e, backup_name(stmt.log)),
+        })?;
         self.done(None, command::OTHER, false);
         Ok(())
     }
@@ -53,8 +72,11 @@ impl Run<'_> {
         let of_snapshot = |d: &ast::BackupDevice| d.kind.as_deref() == Some("DATABASE_SNAPSHOT");
         if stmt.kind == RestoreKind::Database && stmt.devices.iter().any(of_snapshot) {
             let name = stmt.database.as_ref().map(|n| self.database_name(n));
-            self.may_restore(stmt.kind, &name.transpose()?.unwrap_or_default())?;
-            return self.administer(at, |a| a.revert());
+            let may = self.may_restore(stmt.kind, &name.transpose()?.unwrap_or_default());
+            return self.administer(at, |a| match may {
+                Ok(()) => a.revert(),
+                Err(e) => a.refused_with_3013(e, restore_name(stmt.kind)),
+            });
         }
         let resolved = Statement {
             database: match &stmt.database {
@@ -69,7 +91,9 @@ impl Run<'_> {
             mirrored: false,
         };
         let kind = stmt.kind;
-        self.may_restore(kind, &resolved.database)?;
+        if let Err(e) = self.may_restore(kind, &resolved.database) {
+            return self.administer(at, |a| a.refused_with_3013(e, restore_name(kind)));
+        }
         match kind {
             RestoreKind::Database => self.administer(at, |a| a.restore(false, &resolved))?,
             RestoreKind::Log => self.administer(at, |a| a.restore(true, &resolved))?,
@@ -94,7 +118,7 @@ impl Run<'_> {
     /// 262 unless the session owns the database or is of db_backupoperator.
     fn may_back_up(&self, log: bool, name: &str) -> SqlResult<()> {
         let databases = &self.session.instance.databases;
-        let what = if log { "BACKUP LOG" } else { "BACKUP DATABASE" };
+        let what = backup_name(log);
         let args: [&dyn std::fmt::Display; 2] = [&what, &name];
         let denied = || SqlError::new(&messages::DATABASE_PERMISSION_DENIED, &args);
         let Some(db) = databases.find(name) else {

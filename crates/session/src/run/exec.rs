@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_catalog::ObjectKind;
 use duramen_query::Binder;
 use duramen_query::host::Table;
@@ -20,6 +20,17 @@ use crate::programs::{Callable, Parameter};
 use crate::security::Right;
 use crate::statement_stats::Standing;
 use crate::table_types::{TableArgument, TypesOf};
+
+/// Bytes of a text or value that may be copied or looked through without a look at whether the call is still wanted.
+const LARGE: usize = 1 << 20;
+
+/// Asked between two steps with something large.
+fn still_wanted(bytes: usize) -> SqlResult<()> {
+    match bytes {
+        0..LARGE => Ok(()),
+        _ => given_up::check(),
+    }
+}
 
 /// An argument of a call.
 #[derive(Clone, Debug)]
@@ -60,6 +71,7 @@ impl Run<'_> {
             ast::ExecCall::Text { text, .. } => {
                 let bound = self.expr(at, |b| b.scalar(text))?;
                 let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
+                still_wanted(value.heap_bytes())?;
                 self.call_text(&value.as_text().unwrap_or_default(), "", Vec::new())?
             }
             ast::ExecCall::Procedure { name, args, .. } => {
@@ -153,6 +165,7 @@ impl Run<'_> {
                     (bound.ty, Some(value))
                 }
             };
+            still_wanted(value.as_ref().map_or(0, Value::heap_bytes))?;
             out.push(Given {
                 name: arg.name.clone(),
                 ty,
@@ -363,7 +376,9 @@ impl Run<'_> {
                 return Err(SqlError { procedure, ..error }.with_state(2));
             }
             let first = given.remove(0);
-            texts.push(first.value.and_then(|v| v.as_text()).unwrap_or_default());
+            let text = first.value.and_then(|v| v.as_text()).unwrap_or_default();
+            still_wanted(text.len())?;
+            texts.push(text);
         }
         let skipped = 2;
         let mut called = self.call_text(&texts[0], &texts[1], given)?;
@@ -382,7 +397,9 @@ impl Run<'_> {
         declarations: &str,
         given: Vec<Given>,
     ) -> SqlResult<Called> {
+        still_wanted(text.len())?;
         let key = self.session.text_key(text, declarations);
+        still_wanted(text.len())?;
         let version = self.session.schema_version(true);
         let callable = match self.session.known_program(&key, version) {
             Some(c) => c,
@@ -392,6 +409,7 @@ impl Run<'_> {
                 Err(error) => return Ok(self.failed_inside(error)),
             },
         };
+        still_wanted(text.len())?;
         if declarations.is_empty() && !given.is_empty() {
             let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&""]).with_state(2);
             return Err(error);
@@ -443,6 +461,7 @@ impl Run<'_> {
     ) -> SqlResult<Called> {
         if callable.fresh {
             callable = self.session.adopt_program(&key, callable);
+            still_wanted(key.len())?;
         }
         let bound = std::mem::take(&mut callable.bound);
         let program = callable.program.clone();
@@ -545,6 +564,7 @@ impl Run<'_> {
             if !value.is_null() {
                 duramen_types::check_implicit(&ty, &p.ty)?;
             }
+            still_wanted(value.heap_bytes())?;
             let value = match value {
                 Value::Spooled(s) if !(ty.is_max() && p.ty.is_max() && ty.id == p.ty.id) => {
                     self.session.in_memory(&s, &ty)?

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use duramen_base::{ObjectId, SqlError, SqlResult, messages};
+use duramen_base::{ObjectId, SqlError, SqlResult, given_up, messages};
 use duramen_catalog::{MOST_COLUMNS, ModuleColumn, ModuleDef, ObjectKind};
 use duramen_query::{Binder, OutColumn};
 use duramen_tsql::ast::{self, ModuleKind, ModuleMode};
@@ -352,6 +352,7 @@ impl Run<'_> {
         tables.extend(function.and_then(BodyFunction::result_table));
         let returns = function.map(duramen_query::host::UserFunction::returns);
         let found = look_at(self.session, program, (&tables, returns), self.cancel);
+        given_up::check()?;
         match SqlError::joined(found.errors) {
             Some(error) => Err(error),
             None => Ok(found

@@ -61,6 +61,7 @@ impl Run<'_> {
         }
         let options = self.session.options.clone();
         let identity_insert = self.session.state.identity_insert.clone();
+        let options_set = self.session.state.options_set;
         let home = self.session.activity.database();
         self.session.go_within(database.as_deref())?;
         // Procedures of the system open nothing of a database.
@@ -154,6 +155,9 @@ impl Run<'_> {
         }
         self.session.options = options;
         self.session.state.identity_insert = identity_insert;
+        if self.session.state.options_set != options_set {
+            self.session.activity.note_options(&self.session.options);
+        }
         Ok(Inner {
             ended,
             vars,

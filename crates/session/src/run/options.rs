@@ -162,6 +162,7 @@ impl Run<'_> {
                 options.deadlock_priority = priority;
                 self.session.owner.set_deadlock_priority(priority);
             }
+            ("QUERY_GOVERNOR_COST_LIMIT", Some(0), _) => {}
             _ => return Err(not_supported(&format!("SET {name}"))),
         }
         Ok(())

@@ -230,7 +230,7 @@ impl Run<'_> {
         let length = name.chars().count();
         if length > NAME_LIMIT {
             let args: [&dyn std::fmt::Display; 2] = [&name, &NAME_LIMIT];
-            return Err(SqlError::new(&messages::NAME_TOO_LONG, &args).at_line(line as i32));
+            return Err(SqlError::new(&messages::OBJECT_NAME_TOO_LONG, &args).at_line(line as i32));
         }
         let session = &mut self.session;
         session.state.made = session.state.made.wrapping_add(1);

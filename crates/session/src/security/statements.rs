@@ -318,6 +318,7 @@ pub(crate) const OPTIONS: &[(&str, Needs)] = &[
     ("NO_BROWSETABLE", OWN),
     ("NUMERIC_ROUNDABORT", OWN),
     ("PARSEONLY", OWN),
+    ("QUERY_GOVERNOR_COST_LIMIT", OWN),
     ("QUOTED_IDENTIFIER", OWN),
     ("REMOTE_PROC_TRANSACTIONS", OWN),
     ("ROWCOUNT", OWN),

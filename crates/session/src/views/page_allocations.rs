@@ -4,17 +4,20 @@
 //! LIMITED, which NULL means, reads maps alone; DETAILED reads the header of every page in use. Two pages that are changed
 //! while others are read are shown as each was found.
 
-use duramen_base::{PageId, SqlError, SqlResult, messages};
+use std::sync::Arc;
+
+use duramen_base::{AllocUnitId, PageId, SqlError, SqlResult, given_up, messages};
 use duramen_query::Row;
+use duramen_query::host::RowStream;
 use duramen_storage::format::page::page_type;
-use duramen_storage::{AllocatedPage, PageHead};
+use duramen_storage::{AllocatedPage, Database, PageHead};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::column::*;
 use super::os::page_kind;
 use super::page_info::percent;
-use super::rowsets::{self, Found, unit_name, units};
+use super::rowsets::{self, unit_name, units};
 use crate::host::Context;
 
 pub struct Source {
@@ -81,45 +84,100 @@ columns! { Source;
     "has_ghost_records", T::BIT, NULL, |s| s.head(|h| bit(h.ghosts > 0 && h.kind != page_type::IAM));
 }
 
-pub const VIEW: View = View::new(
+pub const VIEW: View = View::streamed(
     "dm_db_database_page_allocations",
     STATE_OF_OBJECTS,
     COLUMNS,
-    rows,
+    stream,
 );
 
-fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
+/// An allocation unit whose pages are asked for.
+struct Unit {
+    db: Arc<Database>,
+    object: i32,
+    index: i32,
+    partition: i32,
+    rowset: i64,
+    unit: AllocUnitId,
+    kind: u8,
+}
+
+/// A database has more pages than should be in memory as rows: those of one unit are listed at a time.
+struct Pages {
+    detailed: bool,
+    units: std::vec::IntoIter<Unit>,
+    unit: Option<Unit>,
+    pages: std::vec::IntoIter<AllocatedPage>,
+}
+
+fn stream(cx: &Context, args: &[Value]) -> SqlResult<RowStream> {
     let mode = args.get(4).and_then(Value::as_text).unwrap_or_default();
     let detailed = match mode.to_ascii_uppercase().as_str() {
         "" | "DEFAULT" | "LIMITED" => false,
         "DETAILED" => true,
         _ => return Err(SqlError::new(&messages::DBCC_WRONG_PARAMETER, &[&5])),
     };
-    let mut rows = Vec::new();
-    rowsets::each(cx, args, |found| of_rowset(found, detailed, &mut rows))?;
-    Ok(rows)
+    let mut all = Vec::new();
+    rowsets::each(cx, args, |found| {
+        all.extend(units(found.def).map(|(unit, kind)| Unit {
+            db: found.db.db.clone(),
+            object: found.table.id.0,
+            index: found.index_id(),
+            partition: found.partition,
+            rowset: found.def.rowset.0,
+            unit,
+            kind,
+        }));
+        Ok(())
+    })?;
+    Ok(Box::new(Pages {
+        detailed,
+        units: all.into_iter(),
+        unit: None,
+        pages: Vec::new().into_iter(),
+    }))
 }
 
-fn of_rowset(found: &Found<'_>, detailed: bool, rows: &mut Vec<Row>) -> SqlResult<()> {
-    let db = &found.db.db;
-    for (unit, kind) in units(found.def) {
-        for page in db.allocated_pages(unit)? {
-            let head = match detailed && page.in_use() {
-                true => Some(db.page_head(page.page)?),
-                false => None,
+impl Pages {
+    fn next_row(&mut self) -> SqlResult<Option<Row>> {
+        loop {
+            given_up::check()?;
+            if let (Some(unit), Some(page)) = (&self.unit, self.pages.next()) {
+                return unit.row(page, self.detailed).map(Some);
+            }
+            let Some(unit) = self.units.next() else {
+                return Ok(None);
             };
-            rows.push(row(&Source {
-                database: db.id.0,
-                object: found.table.id.0,
-                index: found.index_id(),
-                partition: found.partition,
-                rowset: found.def.rowset.0,
-                unit: unit.0,
-                kind,
-                page,
-                head,
-            }));
+            self.pages = unit.db.allocated_pages(unit.unit)?.into_iter();
+            self.unit = Some(unit);
         }
     }
-    Ok(())
+}
+
+impl Iterator for Pages {
+    type Item = SqlResult<Row>;
+
+    fn next(&mut self) -> Option<SqlResult<Row>> {
+        self.next_row().transpose()
+    }
+}
+
+impl Unit {
+    fn row(&self, page: AllocatedPage, detailed: bool) -> SqlResult<Row> {
+        let head = match detailed && page.in_use() {
+            true => Some(self.db.page_head(page.page)?),
+            false => None,
+        };
+        Ok(row(&Source {
+            database: self.db.id.0,
+            object: self.object,
+            index: self.index,
+            partition: self.partition,
+            rowset: self.rowset,
+            unit: self.unit.0,
+            kind: self.kind,
+            page,
+            head,
+        }))
+    }
 }

@@ -14,6 +14,7 @@ mod bulk_logged;
 mod bulk_rows;
 mod cancels;
 mod check_database;
+mod check_each_page;
 mod check_planted;
 mod commit_wait;
 mod compiled;

@@ -205,7 +205,12 @@ pub(super) fn check_counts(
             ..of_nobody(&messages::CHECK_WRONG_COUNT, Some(at), &args)
         }
     };
-    for unit in units.iter().filter(|u| own && !u.first_iam.is_null()) {
+    // What hangs on a page that could not be read is not judged.
+    let whole = |unit: &Unit| facts.units.get(&unit.id).is_none_or(|u| !u.incomplete);
+    for unit in units
+        .iter()
+        .filter(|u| own && !u.first_iam.is_null() && whole(u))
+    {
         let found = counted(unit);
         if found.pages as i64 != unit.used {
             out.push(wrong(unit, unit.at, "USED page"));
@@ -246,6 +251,7 @@ pub(super) fn check_counts(
     }
     for unit in units.iter().filter(in_row) {
         if let Some((id, said)) = stored.get(&unit.owner)
+            && whole(unit)
             && *said != counted(unit).rows()
         {
             out.push(wrong(unit, *id, "ROW"));

@@ -58,7 +58,10 @@ fn crowd(
             Err(ClientError::Login(errors)) => {
                 let meant = |e: &ServerMessage| is_refusal(e) || e.number == LOGIN_FAILED;
                 let refused = errors.first().is_some_and(is_refusal);
-                assert!(refused && errors.iter().all(meant), "session {n}: {errors:?}");
+                assert!(
+                    refused && errors.iter().all(meant),
+                    "session {n}: {errors:?}"
+                );
             }
             Err(e) => panic!("session {n}: {e}"),
         }
