@@ -17,7 +17,6 @@ use duramen_base::SessionId;
 use duramen_observe::{CpuMark, SessionWaits};
 use duramen_os::sync::{Global, Mutex};
 use duramen_os::thread::Conduct;
-use duramen_tsql::ast::{RestoreKind, StatementKind};
 use duramen_txn::{LockOwner, Transaction};
 
 use crate::dbcc::TraceFlags;
@@ -26,6 +25,7 @@ use crate::options::Options;
 use crate::program::Program;
 use crate::security::Who;
 use crate::session::{CancelToken, LoginRequest};
+use crate::statements::Kind;
 use crate::work::{Pages, SessionWork, Times};
 
 const IDLE: u8 = 0;
@@ -178,37 +178,20 @@ pub enum Check {
     Catalog = 2,
 }
 
-/// `sys.dm_exec_requests.command`, by the number that [`Activity::at_statement`] gives; 0 stands for all others.
-const COMMANDS: &[&str] = &[
-    "CONDITIONAL",
-    "SELECT",
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "COMMIT TRANSACTION",
-    "ROLLBACK TRANSACTION",
-    "WAITFOR",
-    "DBCC",
-    "CREATE DATABASE",
-    "ALTER DATABASE",
-    "DROP DATABASE",
-    "CREATE TABLE",
-    "CREATE INDEX",
-    "CHECKPOINT",
-    "EXECUTE",
-    "DBCC ALLOC CHECK",
-    "DBCC TABLE CHECK",
-    "DBCC CHECKCATALOG",
-    "BACKUP DATABASE",
-    "BACKUP LOG",
-    "RESTORE DATABASE",
-    "RESTORE LOG",
-    "RESTORE VERIFYONLY",
-    "RESTORE HEADERONLY",
-    "RESTORE FILELISTONLY",
-    "RESTORE LABELONLY",
-    "RESTORE REWINDONLY",
-];
+/// `sys.dm_exec_requests.command` of the parts of a check, by the number that [`Activity::checking`] gives; less is a kind of
+/// statement.
+const CHECKS: (u8, [&str; 3]) = (
+    200,
+    ["DBCC ALLOC CHECK", "DBCC TABLE CHECK", "DBCC CHECKCATALOG"],
+);
+
+fn command(number: u8) -> &'static str {
+    let check = number.checked_sub(CHECKS.0).map(usize::from);
+    let check = check.and_then(|part| CHECKS.1.get(part).copied());
+    check
+        .or_else(|| Some(Kind::numbered(number)?.request))
+        .unwrap_or(Kind::Flow.row().request)
+}
 
 /// Milliseconds to the end of what is so many hundredths of a percent done, if it goes on as it went.
 fn left(percent: u32, began: i64) -> u64 {
@@ -249,7 +232,7 @@ impl Activity {
             on_kill: OnceLock::new(),
             transaction: Mutex::new(None),
             database: AtomicU16::new(1),
-            command: AtomicU8::new(0),
+            command: AtomicU8::new(Kind::Flow as u8),
             step: AtomicU64::new(NOWHERE),
             progress: AtomicU32::new(0),
             progress_began: AtomicI64::new(0),
@@ -272,7 +255,7 @@ impl Activity {
     /// A batch begins; `None` when the session has been ended.
     pub fn begin(&self, cancel: &CancelToken) -> Option<CpuMark> {
         *self.cancel.lock() = cancel.clone();
-        self.command.store(0, Relaxed);
+        self.command.store(Kind::Flow as u8, Relaxed);
         self.step.store(NOWHERE, Relaxed);
         self.started.store(now(), Relaxed);
         let mark = self.work.begin(self.waits.switches().own);
@@ -549,37 +532,9 @@ impl Activity {
     }
 
     /// The running batch is at this statement.
-    pub fn at_statement(&self, kind: &StatementKind) {
-        let command = match kind {
-            StatementKind::Select(_) => 1,
-            StatementKind::Insert(_) => 2,
-            StatementKind::Update(_) => 3,
-            StatementKind::Delete(_) => 4,
-            StatementKind::Commit { .. } => 5,
-            StatementKind::Rollback { .. } => 6,
-            StatementKind::WaitFor { .. } => 7,
-            StatementKind::Dbcc(_) => 8,
-            StatementKind::CreateDatabase(_) => 9,
-            StatementKind::AlterDatabase(_) => 10,
-            StatementKind::DropDatabase { .. } => 11,
-            StatementKind::CreateTable(_) => 12,
-            StatementKind::CreateIndex(_) => 13,
-            StatementKind::Checkpoint(_) => 14,
-            StatementKind::Exec(_) => 15,
-            StatementKind::Backup(b) => 19 + u8::from(b.log),
-            StatementKind::Restore(r) => match r.kind {
-                RestoreKind::Database => 21,
-                RestoreKind::Log => 22,
-                RestoreKind::VerifyOnly => 23,
-                RestoreKind::HeaderOnly => 24,
-                RestoreKind::FileListOnly => 25,
-                RestoreKind::LabelOnly => 26,
-                RestoreKind::RewindOnly => 27,
-            },
-            _ => 0,
-        };
+    pub(crate) fn at_statement(&self, kind: Kind) {
         self.advance(0.0);
-        self.command.store(command, Relaxed);
+        self.command.store(kind as u8, Relaxed);
         self.work.note();
     }
 
@@ -631,17 +586,17 @@ impl Activity {
     /// The running DBCC is at this part of a check, and this far.
     pub fn checking(&self, part: Check, percent: f32) {
         self.advance(percent);
-        self.command.store(16 + part as u8, Relaxed);
+        self.command.store(CHECKS.0 + part as u8, Relaxed);
     }
 
     pub fn glance(&self) -> Glance {
-        let command = usize::from(self.command.load(Relaxed));
+        let number = self.command.load(Relaxed);
         let rollback = self.rollback();
         let is_given_up = self.cancel.lock().is_set();
         let rolling_back = rollback.is_some() || self.conduct.undoes(is_given_up);
         let command = match rolling_back && self.is_killed() {
             true => "KILLED/ROLLBACK",
-            false => COMMANDS.get(command).copied().unwrap_or(COMMANDS[0]),
+            false => command(number),
         };
         let progress = self.progress.load(Relaxed) as f32 / 100.0;
         Glance {

@@ -27,6 +27,7 @@ use crate::programs::{Callable, Parameter};
 use crate::run::{Bound, Plans, callable, telling};
 use crate::session::Session;
 use crate::statement_stats::Running;
+use crate::statements::Kind;
 use crate::table_types::NoTableTypes;
 use crate::table_variable;
 
@@ -181,11 +182,10 @@ pub fn body_function(
             return Err(error.at_line(step.line as i32));
         }
         let allowed = match &step.op {
-            Op::Run(StatementKind::Select(s)) => assigns_only(s),
-            Op::Run(StatementKind::Insert(s)) => is_variable(&s.target),
-            Op::Run(StatementKind::Update(s)) => is_variable(&s.target),
-            Op::Run(StatementKind::Delete(s)) => is_variable(&s.target),
-            Op::Run(_) | Op::EnterTry { .. } | Op::LeaveTry { .. } | Op::EndCatch => false,
+            Op::Run(statement) => {
+                Kind::of(statement).row().allowed_in_functions() && of_its_own(statement)
+            }
+            Op::EnterTry { .. } | Op::LeaveTry { .. } | Op::EndCatch => false,
             _ => true,
         };
         if !allowed {
@@ -195,7 +195,7 @@ pub fn body_function(
                     SqlError::new(&messages::SELECT_IN_FUNCTION, &[]).with_state(2)
                 }
                 Op::Run(kind) => {
-                    let what = crate::names::statement_name(kind);
+                    let what = Kind::of(kind).row().name;
                     SqlError::new(&messages::SIDE_EFFECT_IN_FUNCTION, &[&what]).with_state(14)
                 }
                 _ => SqlError::new(&messages::SIDE_EFFECT_IN_FUNCTION, &[&"BEGIN TRY"])
@@ -217,6 +217,17 @@ pub fn body_function(
         bound: Mutex::new(Plans::none(callable.program.steps.len())),
         program: callable.program,
     }))
+}
+
+/// Whether a statement that a function may have changes only what is the function's.
+fn of_its_own(statement: &StatementKind) -> bool {
+    match statement {
+        StatementKind::Select(s) => assigns_only(s),
+        StatementKind::Insert(s) => is_variable(&s.target),
+        StatementKind::Update(s) => is_variable(&s.target),
+        StatementKind::Delete(s) => is_variable(&s.target),
+        _ => true,
+    }
 }
 
 fn is_variable(target: &ast::Target) -> bool {

@@ -59,6 +59,7 @@ mod sink;
 mod spool;
 mod startup;
 mod statement_stats;
+mod statements;
 mod statistics;
 mod stored;
 mod suspect_pages;

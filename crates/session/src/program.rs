@@ -18,6 +18,7 @@ use duramen_types::SqlType;
 use self::blocks::Block;
 
 use crate::named::{HasName, Named};
+use crate::statements::Kind;
 use crate::table_types::{NoTableTypes, TableType, TableTypes, alias_without_width};
 
 /// A declared variable: its slot is its position.
@@ -69,6 +70,8 @@ pub enum Op {
 pub struct Step {
     pub op: Op,
     pub line: u32,
+    /// Its statement's row; `None` for steps that only say what runs next.
+    pub(crate) kind: Option<Kind>,
     /// Its statement's text: where it starts and ends in the program's.
     pub span: (usize, usize),
 }
@@ -399,7 +402,16 @@ impl Compiler<'_> {
 
     fn emit(&mut self, op: Op, line: u32) -> usize {
         let span = self.span;
-        self.steps.push(Step { op, line, span });
+        let kind = match &op {
+            Op::Run(statement) => Some(Kind::of(statement)),
+            _ => None,
+        };
+        self.steps.push(Step {
+            op,
+            line,
+            kind,
+            span,
+        });
         self.steps.len() - 1
     }
 
@@ -444,7 +456,7 @@ impl Compiler<'_> {
         let refused = crate::refused::check(&s.kind);
         refused.map_err(|e| e.at_line(line as i32))?;
         if self.body_of == BodyOf::Trigger {
-            crate::refused::in_trigger(&s.kind).map_err(|e| e.at_line(line as i32))?;
+            crate::refused::in_trigger(Kind::of(&s.kind)).map_err(|e| e.at_line(line as i32))?;
         }
         match s.kind {
             StatementKind::Declare(list) => {

@@ -4,8 +4,8 @@ use duramen_catalog::ObjectKind;
 use duramen_types::SqlType;
 
 pub use crate::compatibility::{DIFFERENCES, Difference, Followed};
-use crate::security::{Needs, Right, statements};
-use crate::{coded, dbcc, resource, views};
+use crate::security::{Needs, Right, set_options};
+use crate::{coded, dbcc, resource, statements, views};
 
 /// A view or table-valued function of the schema `sys`.
 pub struct ViewEntry {
@@ -21,6 +21,31 @@ pub fn views() -> impl Iterator<Item = ViewEntry> {
         name: view.name,
         columns: view.columns,
         is_function,
+    })
+}
+
+/// What a kind of statement is and where it may stand.
+pub struct StatementEntry {
+    pub name: &'static str,
+    pub does: &'static str,
+    /// It runs; what does not is refused with 40517.
+    pub runs: bool,
+    pub in_transactions: bool,
+    pub in_triggers: bool,
+    pub in_functions: bool,
+    pub in_read_only: bool,
+}
+
+/// Every kind of statement that the parser knows.
+pub fn statements() -> impl Iterator<Item = StatementEntry> {
+    statements::ROWS.iter().map(|row| StatementEntry {
+        name: row.name,
+        does: row.does,
+        runs: row.needs != Needs::NotHere,
+        in_transactions: !row.stands_alone(),
+        in_triggers: !row.refused_in_triggers(),
+        in_functions: row.allowed_in_functions(),
+        in_read_only: !row.writes(),
     })
 }
 
@@ -49,7 +74,7 @@ pub struct PermissionEntry {
 pub fn permissions() -> Vec<PermissionEntry> {
     let statements = statements::ROWS.iter();
     let statements = statements.map(|r| ("statement", r.name.to_owned(), r.needs));
-    let options = statements::OPTIONS.iter();
+    let options = set_options::OPTIONS.iter();
     let options = options.map(|(name, needs)| ("SET", (*name).to_owned(), *needs));
     let dbcc = dbcc::needs().map(|(name, needs)| ("DBCC", name.to_owned(), needs));
     let declared = views::every().map(|(_, v, function)| {

@@ -17,12 +17,13 @@ use duramen_tsql::ast::{
 };
 
 pub use self::elements::{reads_itself, table_variable};
-pub use self::triggers::in_trigger;
+pub(crate) use self::triggers::in_trigger;
 
 use crate::options::Options;
 use crate::run::is_all;
 use crate::run::{is_remote, is_temporary};
 use crate::security::Right;
+use crate::statements::Kind;
 
 /// 40517 for a statement that is not supported, or has something in it that is not.
 pub fn check(kind: &StatementKind) -> SqlResult<()> {
@@ -44,7 +45,7 @@ fn check_kind(kind: &StatementKind) -> SqlResult<()> {
         | StatementKind::DeclareCursor(_)
         | StatementKind::Cursor(_)
         | StatementKind::ExecuteAs { .. }
-        | StatementKind::Revert => crate::names::statement_name(kind).to_owned(),
+        | StatementKind::Revert => Kind::of(kind).row().name.to_owned(),
         StatementKind::SetOption(option) => return set(option),
         StatementKind::Exec(exec) => return call(exec),
         StatementKind::Insert(stmt) => {

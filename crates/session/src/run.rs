@@ -67,7 +67,6 @@ pub use self::bulk::BulkSource;
 pub(crate) use self::callable::callable;
 use self::checked::Early;
 pub(crate) use self::describe::{description as describe_column, result_columns};
-use self::done::command;
 pub(crate) use self::exec::{Called, Given, is_remote};
 pub(crate) use self::grants::is_all;
 pub(crate) use self::query::meta as column_meta;
@@ -83,6 +82,7 @@ use crate::program::{Op, Program};
 use crate::session::{CancelToken, Session};
 use crate::sink::ResultSink;
 use crate::statement_stats::{Collected, Running, has_plan};
+use crate::statements::{Kind, command};
 
 /// Where to go on.
 enum Next {
@@ -402,17 +402,20 @@ impl<'r> Run<'r> {
                     _ => Ok(Next::Step),
                 }
             }
-            Op::Run(kind) => {
+            Op::Run(statement) => {
+                let kind = program.steps[at]
+                    .kind
+                    .unwrap_or_else(|| Kind::of(statement));
                 self.session.activity.at_statement(kind);
                 self.session.activity.at_step(self.program, at);
-                self.run(at, kind)?;
-                self.audit(at, kind);
+                self.run(at, (kind, statement))?;
+                self.audit(at, (kind, statement));
                 if std::mem::take(&mut self.stopped) {
                     return Ok(Next::End(Ended::Stopped));
                 }
                 let state = &mut self.session.state;
                 state.error = std::mem::take(&mut self.set_error);
-                if !counts_rows(kind) {
+                if !kind.row().counts_rows() {
                     state.rowcount = 0;
                 }
                 Ok(Next::Step)
@@ -421,20 +424,20 @@ impl<'r> Run<'r> {
     }
 
     /// A statement that defines asks anew until what it has found is in no doubt; one that names several things is several.
-    fn run(&mut self, at: usize, kind: &StatementKind) -> SqlResult<()> {
+    fn run(&mut self, at: usize, (kind, statement): (Kind, &StatementKind)) -> SqlResult<()> {
         let each = |n: &ast::ObjectName| vec![n.clone()];
-        match kind {
+        match statement {
             StatementKind::Drop {
-                kind,
+                kind: what,
                 if_exists,
                 names,
             } => names.iter().try_for_each(|n| {
                 let one = StatementKind::Drop {
-                    kind: *kind,
+                    kind: *what,
                     if_exists: *if_exists,
                     names: each(n),
                 };
-                self.settled(|run| run.run_once(at, &one))
+                self.settled(|run| run.run_once(at, kind, &one))
             }),
             StatementKind::DropIndex { if_exists, indexes } => {
                 indexes.iter().try_for_each(|index| {
@@ -442,31 +445,27 @@ impl<'r> Run<'r> {
                         if_exists: *if_exists,
                         indexes: vec![index.clone()],
                     };
-                    self.settled(|run| run.run_once(at, &one))
+                    self.settled(|run| run.run_once(at, kind, &one))
                 })
             }
-            kind if defines(kind) => self.settled(|run| run.run_once(at, kind)),
-            kind => self.run_once(at, kind),
+            _ if kind.row().defines() => self.settled(|run| run.run_once(at, kind, statement)),
+            _ => self.run_once(at, kind, statement),
         }
     }
 
-    fn run_once(&mut self, at: usize, kind: &StatementKind) -> SqlResult<()> {
-        match self.session.who.sysadmin {
-            true => self.permitted(kind)?,
-            false => self.settled(|run| run.permitted(kind))?,
+    fn run_once(&mut self, at: usize, kind: Kind, statement: &StatementKind) -> SqlResult<()> {
+        if !self.session.who.sysadmin {
+            self.settled(|run| run.permitted(kind, statement))?;
         }
-        match kind {
+        if kind.row().stands_alone() {
+            self.outside_transaction(kind.row().name)?;
+        }
+        match statement {
             StatementKind::Select(stmt) => self.select(at, stmt),
-            StatementKind::Insert(stmt) => {
-                self.change(at, command::INSERT, "INSERT", |h| dml::insert(h, stmt))
-            }
+            StatementKind::Insert(stmt) => self.change(at, Kind::Insert, |h| dml::insert(h, stmt)),
             StatementKind::InsertBulk(stmt) => self.insert_bulk(stmt),
-            StatementKind::Update(stmt) => {
-                self.change(at, command::UPDATE, "UPDATE", |h| dml::update(h, stmt))
-            }
-            StatementKind::Delete(stmt) => {
-                self.change(at, command::DELETE, "DELETE", |h| dml::delete(h, stmt))
-            }
+            StatementKind::Update(stmt) => self.change(at, Kind::Update, |h| dml::update(h, stmt)),
+            StatementKind::Delete(stmt) => self.change(at, Kind::Delete, |h| dml::delete(h, stmt)),
             StatementKind::Print(e) => self.print(at, e),
             StatementKind::BeginTran { name, mark, .. } => {
                 let name = self.transaction_name(name.as_ref())?;
@@ -528,7 +527,9 @@ impl<'r> Run<'r> {
                     let message = &messages::NAMED_DATABASE_DOES_NOT_EXIST;
                     return Err(SqlError::new(message, &[&database]).with_state(2));
                 }
-                self.define_in(&database, 0xC6, "CREATE TABLE", |d| d.create_table(stmt))
+                self.define_in(&database, Kind::CreateTable.definition(), |d| {
+                    d.create_table(stmt)
+                })
             }
             StatementKind::AlterTable(stmt) => self.alter_table(stmt),
             StatementKind::CreateModule(stmt) => self.create_module(stmt),
@@ -544,12 +545,13 @@ impl<'r> Run<'r> {
                     }
                     None => self.session.database.to_string(),
                 };
-                self.define_in(&database, 0xC8, "CREATE INDEX", |d| d.create_index(&stmt))
+                self.define_in(&database, Kind::CreateIndex.definition(), |d| {
+                    d.create_index(&stmt)
+                })
             }
             StatementKind::CreateStatistics(stmt) => {
                 let (database, table) = self.session.definition_target(&stmt.table);
-                let what = "CREATE STATISTICS";
-                self.define_in(&database, command::OTHER, what, |d| {
+                self.define_in(&database, Kind::CreateStatistics.definition(), |d| {
                     d.create_statistics(&table, stmt)
                 })
             }
@@ -559,8 +561,7 @@ impl<'r> Run<'r> {
                 options,
             } => {
                 let (database, table) = self.session.definition_target(table);
-                let what = "UPDATE STATISTICS";
-                self.define_in(&database, command::OTHER, what, |d| {
+                self.define_in(&database, Kind::UpdateStatistics.definition(), |d| {
                     d.update_statistics(&table, names, options)
                 })
             }
@@ -569,7 +570,7 @@ impl<'r> Run<'r> {
                 authorization,
             } => {
                 self.may_make_owner(authorization.as_deref())?;
-                self.define(command::OTHER, "CREATE SCHEMA", |d| {
+                self.define(Kind::CreateSchema.definition(), |d| {
                     d.create_schema(name, authorization.as_deref())
                 })
             }
@@ -577,7 +578,7 @@ impl<'r> Run<'r> {
                 self.alter_authorization(class.as_deref(), name, to.as_deref())
             }
             StatementKind::AlterSchema { schema, name, .. } => {
-                self.define(command::OTHER, "ALTER SCHEMA", |d| d.transfer(schema, name))
+                self.define(Kind::AlterSchema.definition(), |d| d.transfer(schema, name))
             }
             StatementKind::AlterIndex(stmt) => {
                 let (database, table) = self.session.definition_target(&stmt.table);
@@ -589,15 +590,14 @@ impl<'r> Run<'r> {
                     Some(e) => Some(self.partition_number(e)?),
                     None => None,
                 };
-                self.define_in(&database, command::OTHER, "ALTER INDEX", |d| {
+                self.define_in(&database, Kind::AlterIndex.definition(), |d| {
                     d.alter_index(&stmt, partition)
                 })
             }
             StatementKind::TruncateTable { table, partitions } => {
                 let (database, table) = self.session.definition_target(table);
-                let what = "TRUNCATE TABLE";
                 let parts = self.partition_numbers(partitions)?;
-                self.define_in(&database, command::OTHER, what, |d| {
+                self.define_in(&database, Kind::TruncateTable.definition(), |d| {
                     d.truncate(&table, &parts)
                 })
             }
@@ -610,7 +610,7 @@ impl<'r> Run<'r> {
                 ast::DropKind::Table => names.iter().try_for_each(|n| {
                     let (database, target) = self.session.definition_target(n);
                     self.not_bound(&database, &target, "DROP TABLE")?;
-                    let dropped = self.define_in(&database, 0xC7, "DROPOBJ", |d| {
+                    let dropped = self.define_in(&database, Kind::DropTable.definition(), |d| {
                         d.drop_table(&target, *if_exists)
                     });
                     dropped.map_err(|e| temp::shown_as(e, &target, n))
@@ -621,7 +621,7 @@ impl<'r> Run<'r> {
                 ast::DropKind::Type => self.drop_types(*if_exists, names),
                 ast::DropKind::Trigger => self.drop_modules(ObjectKind::TRIGGER, *if_exists, names),
                 ast::DropKind::Schema => names.iter().try_for_each(|n| {
-                    self.define(command::OTHER, "DROP SCHEMA", |d| {
+                    self.define(Kind::DropSchema.definition(), |d| {
                         d.drop_schema(n, *if_exists)
                     })
                 }),
@@ -634,7 +634,7 @@ impl<'r> Run<'r> {
                     let mut table = n.clone();
                     let name = table.parts.pop().unwrap_or_default();
                     let (database, table) = self.session.definition_target(&table);
-                    self.define_in(&database, command::OTHER, "DROP STATISTICS", |d| {
+                    self.define_in(&database, Kind::DropStatistics.definition(), |d| {
                         d.drop_statistics(&name, &table)
                     })
                 }),
@@ -650,7 +650,7 @@ impl<'r> Run<'r> {
             StatementKind::DropIndex { if_exists, indexes } => {
                 indexes.iter().try_for_each(|(index, table)| {
                     let (database, table) = self.session.definition_target(table);
-                    self.define_in(&database, 0xC9, "DROP INDEX", |d| {
+                    self.define_in(&database, Kind::DropIndex.definition(), |d| {
                         d.drop_index(index, &table, *if_exists)
                     })
                 })
@@ -658,20 +658,17 @@ impl<'r> Run<'r> {
             StatementKind::Principal(stmt) => self.principal(stmt),
             StatementKind::Permission(stmt) => self.permission(stmt),
             StatementKind::CreateDatabase(stmt) => {
-                self.outside_transaction("CREATE DATABASE")?;
                 self.administer(at, |a| a.create(stmt))?;
                 self.done(None, 0xCB, false);
                 Ok(())
             }
             StatementKind::AlterDatabase(stmt) => {
-                self.outside_transaction("ALTER DATABASE")?;
                 self.administer(at, |a| a.alter(stmt))?;
                 self.done(None, command::OTHER, false);
                 Ok(())
             }
             StatementKind::AlterDatabaseScopedConfiguration(stmt) => self.configure(stmt),
             StatementKind::DropDatabase { if_exists, names } => {
-                self.outside_transaction("DROP DATABASE")?;
                 for n in names {
                     self.administer(at, |a| a.drop_database(n, *if_exists))?;
                 }
@@ -716,8 +713,8 @@ impl<'r> Run<'r> {
             StatementKind::Shutdown { nowait } => self.shut_down(*nowait),
             StatementKind::CreateEventSession(_)
             | StatementKind::AlterEventSession(_)
-            | StatementKind::DropEventSession { .. } => self.event_session(kind),
-            other => Err(not_supported(crate::names::statement_name(other))),
+            | StatementKind::DropEventSession { .. } => self.event_session(statement),
+            _ => Err(not_supported(kind.row().name)),
         }
     }
 
@@ -735,41 +732,6 @@ impl<'r> Run<'r> {
             }
         }
     }
-}
-
-/// Whether a statement changes definitions, in the open transaction if there is one.
-fn defines(kind: &StatementKind) -> bool {
-    matches!(
-        kind,
-        StatementKind::CreateTable(_)
-            | StatementKind::AlterTable(_)
-            | StatementKind::CreateModule(_)
-            | StatementKind::CreateType(_)
-            | StatementKind::CreateSynonym { .. }
-            | StatementKind::CreateIndex(_)
-            | StatementKind::AlterIndex(_)
-            | StatementKind::CreateStatistics(_)
-            | StatementKind::UpdateStatistics { .. }
-            | StatementKind::CreateSchema { .. }
-            | StatementKind::AlterSchema { .. }
-            | StatementKind::AlterAuthorization { .. }
-            | StatementKind::TruncateTable { .. }
-            | StatementKind::Partition(_)
-            | StatementKind::Principal(_)
-            | StatementKind::Permission(_)
-    )
-}
-
-/// Whether a statement says how many rows `@@ROWCOUNT` has; all others make it 0.
-fn counts_rows(kind: &StatementKind) -> bool {
-    matches!(
-        kind,
-        StatementKind::Select(_)
-            | StatementKind::Insert(_)
-            | StatementKind::InsertBulk(_)
-            | StatementKind::Update(_)
-            | StatementKind::Delete(_)
-    )
 }
 
 /// A run's own table variables.

@@ -14,7 +14,7 @@ pub mod needs;
 pub mod password;
 mod permission;
 mod right;
-pub mod statements;
+pub mod set_options;
 mod visible;
 
 use std::collections::BTreeSet;

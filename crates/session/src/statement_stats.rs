@@ -18,9 +18,8 @@ use duramen_query::showplan::plan_hash;
 
 use crate::missing_indexes::Missed;
 use crate::plan_xml::Planned;
-use crate::program::{Op, Program, Step};
+use crate::program::{Program, Step};
 use crate::usage;
-use duramen_tsql::ast::StatementKind;
 
 /// The sum of a figure, its last, least and greatest value.
 #[derive(Debug, Default)]
@@ -300,16 +299,7 @@ fn now() -> i64 {
 
 /// Whether a step is a statement with a plan.
 pub fn has_plan(step: &Step) -> bool {
-    let Op::Run(kind) = &step.op else {
-        return false;
-    };
-    matches!(
-        kind,
-        StatementKind::Select(_)
-            | StatementKind::Insert(_)
-            | StatementKind::Update(_)
-            | StatementKind::Delete(_)
-    )
+    step.kind.is_some_and(|kind| kind.row().has_plan())
 }
 
 /// A statement that runs.

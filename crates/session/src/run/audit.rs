@@ -2,9 +2,10 @@
 
 use duramen_observe::events::{self, EventId, ObjectAltered, ObjectCreated, ObjectDeleted, emit};
 use duramen_os::time;
-use duramen_tsql::ast::{self, DropKind, ModuleKind, ModuleMode, ObjectName, StatementKind};
+use duramen_tsql::ast::{DropKind, ModuleKind, ModuleMode, ObjectName, StatementKind};
 
 use super::{Run, is_temporary};
+use crate::statements::{Audit, Kind};
 use crate::trace::TraceRow;
 use crate::trace::classes::{Column, class};
 
@@ -46,25 +47,20 @@ fn module_type(kind: &ModuleKind) -> i64 {
     }
 }
 
-fn touched(kind: &StatementKind) -> Vec<Touched<'_>> {
+fn touched(class: u16, statement: &StatementKind) -> Vec<Touched<'_>> {
     let one = |class, ty, name| Touched {
         class,
         ty,
         name,
         part: None,
     };
-    let (made, changed, gone) = (
-        class::OBJECT_CREATED,
-        class::OBJECT_ALTERED,
-        class::OBJECT_DELETED,
-    );
-    match kind {
-        StatementKind::CreateTable(s) => vec![one(made, object_type::TABLE, &s.name)],
-        StatementKind::AlterTable(s) => vec![one(changed, object_type::TABLE, &s.table)],
+    match statement {
+        StatementKind::CreateTable(s) => vec![one(class, object_type::TABLE, &s.name)],
+        StatementKind::AlterTable(s) => vec![one(class, object_type::TABLE, &s.table)],
         StatementKind::CreateModule(s) => {
             let class = match s.mode {
-                ModuleMode::Create => made,
-                ModuleMode::Alter | ModuleMode::CreateOrAlter => changed,
+                ModuleMode::CreateOrAlter => class::OBJECT_ALTERED,
+                ModuleMode::Create | ModuleMode::Alter => class,
             };
             vec![one(class, module_type(&s.kind), &s.name)]
         }
@@ -73,18 +69,18 @@ fn touched(kind: &StatementKind) -> Vec<Touched<'_>> {
             .iter()
             .map(|table| Touched {
                 part: Some(&s.name),
-                ..one(made, object_type::INDEX, table)
+                ..one(class, object_type::INDEX, table)
             })
             .collect(),
-        StatementKind::AlterIndex(s) => vec![one(changed, object_type::INDEX, &s.table)],
+        StatementKind::AlterIndex(s) => vec![one(class, object_type::INDEX, &s.table)],
         StatementKind::DropIndex { indexes, .. } => indexes
             .iter()
             .map(|(index, table)| Touched {
                 part: Some(index),
-                ..one(gone, object_type::INDEX, table)
+                ..one(class, object_type::INDEX, table)
             })
             .collect(),
-        StatementKind::CreateStatistics(s) => vec![one(made, object_type::STATISTICS, &s.table)],
+        StatementKind::CreateStatistics(s) => vec![one(class, object_type::STATISTICS, &s.table)],
         StatementKind::Drop { kind, names, .. } => {
             let ty = match kind {
                 DropKind::Table => object_type::TABLE,
@@ -94,7 +90,7 @@ fn touched(kind: &StatementKind) -> Vec<Touched<'_>> {
                 DropKind::Trigger => object_type::TRIGGER,
                 _ => return Vec::new(),
             };
-            names.iter().map(|n| one(gone, ty, n)).collect()
+            names.iter().map(|n| one(class, ty, n)).collect()
         }
         _ => Vec::new(),
     }
@@ -102,37 +98,30 @@ fn touched(kind: &StatementKind) -> Vec<Touched<'_>> {
 
 impl Run<'_> {
     /// Tells of a statement that has succeeded.
-    pub(super) fn audit(&self, at: usize, kind: &StatementKind) {
-        match kind {
-            StatementKind::CreateTable(_)
-            | StatementKind::AlterTable(_)
-            | StatementKind::CreateModule(_)
-            | StatementKind::CreateIndex(_)
-            | StatementKind::AlterIndex(_)
-            | StatementKind::DropIndex { .. }
-            | StatementKind::CreateStatistics(_)
-            | StatementKind::Drop { .. } => self.audit_objects(kind),
-            StatementKind::CreateDatabase(s) => self.audit_database(class::OBJECT_CREATED, &s.name),
-            StatementKind::AlterDatabase(s) => {
-                let name = s.name.as_deref().unwrap_or(&self.session.database);
-                self.audit_database(class::OBJECT_ALTERED, name);
-            }
-            StatementKind::DropDatabase { names, .. } => {
-                for name in names {
-                    self.audit_database(class::OBJECT_DELETED, name);
+    pub(super) fn audit(&self, at: usize, (kind, statement): (Kind, &StatementKind)) {
+        match kind.row().audit {
+            Audit::Nothing => {}
+            Audit::Objects(class) => self.audit_objects(class, statement),
+            Audit::Databases(class) => self.audit_databases(class, statement),
+            Audit::Schema => {
+                if let StatementKind::CreateSchema { name, .. } = statement {
+                    self.audit_named(class::OBJECT_CREATED, object_type::SCHEMA, name);
                 }
             }
-            StatementKind::CreateSchema { name, .. } => {
-                self.audit_named(class::OBJECT_CREATED, object_type::SCHEMA, name);
+            Audit::Dbcc => self.audit_text(class::DBCC, 0, at),
+            Audit::Media(which) => self.audit_text(class::BACKUP_RESTORE, which, at),
+        }
+    }
+
+    fn audit_databases(&self, class: u16, statement: &StatementKind) {
+        match statement {
+            StatementKind::CreateDatabase(s) => self.audit_database(class, &s.name),
+            StatementKind::AlterDatabase(s) => {
+                let name = s.name.as_deref().unwrap_or(&self.session.database);
+                self.audit_database(class, name);
             }
-            StatementKind::Dbcc(_) => self.audit_text(class::DBCC, 0, at),
-            StatementKind::Backup(b) => {
-                self.audit_text(class::BACKUP_RESTORE, if b.log { 3 } else { 1 }, at);
-            }
-            StatementKind::Restore(r)
-                if matches!(r.kind, ast::RestoreKind::Database | ast::RestoreKind::Log) =>
-            {
-                self.audit_text(class::BACKUP_RESTORE, 2, at);
+            StatementKind::DropDatabase { names, .. } => {
+                names.iter().for_each(|n| self.audit_database(class, n));
             }
             _ => {}
         }
@@ -153,12 +142,15 @@ impl Run<'_> {
     }
 
     /// Objects of tempdb are not traced: they come and go by the thousand.
-    fn audit_objects(&self, kind: &StatementKind) {
+    fn audit_objects(&self, class: u16, statement: &StatementKind) {
         let trace = self.session.instance.default_trace();
         if trace.is_none() && !events::are_wanted(OBJECTS) {
             return;
         }
-        for t in touched(kind).iter().filter(|t| !is_temporary(t.name)) {
+        for t in touched(class, statement)
+            .iter()
+            .filter(|t| !is_temporary(t.name))
+        {
             let (database, name) = self.session.definition_target(t.name);
             let open = self.session.instance.databases.find(&database);
             let snapshot = open.as_ref().and_then(|d| d.catalog.snapshot().ok());

@@ -24,6 +24,7 @@ use crate::named::Named;
 use crate::program::{BodyOf, Op, Program, compile, same};
 use crate::session::{CancelToken, Session};
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
+use crate::statements::{Definition, Kind};
 
 /// A chunk ends at so many rows, or so many bytes of long values.
 const CHUNK_ROWS: usize = 1000;
@@ -223,7 +224,7 @@ impl Loader<'_> {
             return Ok(());
         };
         let (database, table) = run.session.definition_target(table);
-        run.define_in(&database, command::OTHER, "INSERT BULK", |d| {
+        run.define_in(&database, Definition::of_procedure("INSERT BULK"), |d| {
             d.distrust(&table)
         })
     }
@@ -300,7 +301,7 @@ impl Loader<'_> {
         let rows = chunk.len() as u64;
         run.tables[0].replace_rows(chunk);
         let unchecked = self.announced.unchecked.is_some();
-        run.change(0, command::INSERT, "INSERT BULK", |h| {
+        run.change(0, Kind::InsertBulk, |h| {
             let insert = dml::insert(h, stmt)?;
             Ok(match unchecked {
                 true => insert.unchecked(),

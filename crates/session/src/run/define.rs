@@ -13,6 +13,7 @@ use crate::database_ddl::Admin;
 use crate::ddl::Ddl;
 use crate::host::HostView;
 use crate::outcome;
+use crate::statements::{Definition, Kind};
 use crate::stored;
 
 impl Run<'_> {
@@ -58,20 +59,18 @@ impl Run<'_> {
     /// A definition, as a statement of the open transaction or of its own.
     pub(super) fn define(
         &mut self,
-        command: u16,
-        name: &'static str,
+        definition: Definition,
         work: impl FnOnce(&Ddl<'_>) -> SqlResult<()>,
     ) -> SqlResult<()> {
         let database = self.session.database.clone();
-        self.define_in(&database, command, name, work)
+        self.define_in(&database, definition, work)
     }
 
     /// A definition in a database that need not be the current one.
     pub(super) fn define_in(
         &mut self,
         database: &str,
-        command: u16,
-        name: &'static str,
+        definition: Definition,
         work: impl FnOnce(&Ddl<'_>) -> SqlResult<()>,
     ) -> SqlResult<()> {
         let instance = self.session.instance.clone();
@@ -81,7 +80,7 @@ impl Run<'_> {
         self.writable()?;
         db.check_writable()?;
         self.begin_implicitly()?;
-        let transaction = self.statement_transaction(name);
+        let transaction = self.statement_transaction(definition.transaction);
         let point = transaction.statement_point(instance.locks.mark(&self.session.owner));
         let seat = self.session.activity.database();
         let host = HostView::new(
@@ -120,7 +119,7 @@ impl Run<'_> {
             self.tell(notes);
         }
         result?;
-        self.done(None, command, false);
+        self.done(None, definition.done, false);
         Ok(())
     }
 
@@ -168,7 +167,7 @@ impl Run<'_> {
             *target = self.session.definition_target(target).1;
         }
         let stmt = ast::AlterTable { table, action };
-        self.define_in(&database, 0xD8, "ALTER TABLE", |d| {
+        self.define_in(&database, Kind::AlterTable.definition(), |d| {
             d.alter_table(&stmt, &defaults, numbers)
         })
     }

@@ -1,26 +1,11 @@
 //! How statements and batches tell that they have ended: DONE tokens, with the rows counted and the command's number.
 
 use duramen_base::{SqlError, messages};
-use duramen_tsql::ast::StatementKind;
 
 use super::Run;
 use crate::outcome;
-use crate::program::Op;
 use crate::sink::{Done, Scope};
-
-/// Command numbers of DONE tokens.
-pub(super) mod command {
-    pub const SELECT: u16 = 0xC1;
-    pub const INSERT: u16 = 0xC3;
-    pub const DELETE: u16 = 0xC4;
-    pub const UPDATE: u16 = 0xC5;
-    pub const SET: u16 = 0xBE;
-    pub const BEGIN: u16 = 0xD4;
-    pub const COMMIT: u16 = 0xD5;
-    pub const ROLLBACK: u16 = 0xD2;
-    pub const EXECUTE: u16 = 0xE0;
-    pub const OTHER: u16 = 0xFD;
-}
+use crate::statements::command;
 
 impl Run<'_> {
     /// An error that no statement of a program raised.
@@ -101,12 +86,10 @@ impl Run<'_> {
         });
     }
 
+    /// The command of the DONE token of a statement that was not run, or not to its end.
     pub(super) fn command_of(&self, at: usize) -> u16 {
-        match &self.program.steps[at].op {
-            Op::Run(StatementKind::Select(_)) => command::SELECT,
-            Op::Run(StatementKind::Insert(_)) => command::INSERT,
-            Op::Run(StatementKind::Update(_)) => command::UPDATE,
-            Op::Run(StatementKind::Delete(_)) => command::DELETE,
+        match self.program.steps[at].kind {
+            Some(kind) if kind.row().counts_rows() => kind.row().done,
             _ => command::OTHER,
         }
     }

@@ -10,7 +10,6 @@ use crate::xe::system_health;
 
 impl Run<'_> {
     pub(super) fn event_session(&mut self, kind: &StatementKind) -> SqlResult<()> {
-        self.outside_transaction(crate::names::statement_name(kind))?;
         let instance = self.session.instance.clone();
         let keep = |id: i32, statement: Option<&str>| {
             let master = instance.databases.master()?;

@@ -9,9 +9,10 @@ use duramen_catalog::{ObjectKind, PrivilegeDef, Snapshot};
 use duramen_tsql::ast::{PermissionAction, PermissionStmt};
 
 use super::principals::cannot;
-use super::{Run, command, not_supported};
+use super::{Run, not_supported};
 use crate::ddl::Ddl;
 use crate::security::{DB_OWNER, GUEST, Right};
+use crate::statements::Kind;
 
 const CLASS_DATABASE: u8 = 0;
 const CLASS_OBJECT: u8 = 1;
@@ -43,7 +44,7 @@ impl Run<'_> {
                 None => SqlError::new(&messages::PERMISSION_REFUSED, &[]),
             });
         }
-        self.define(command::OTHER, "GRANT", |d| {
+        self.define(Kind::Permission.definition(), |d| {
             let (class, of) = securable(d, stmt)?;
             let snapshot = d.db.catalog.snapshot()?;
             let mut grantees = Vec::new();
@@ -115,7 +116,7 @@ impl Run<'_> {
         if !self.session.server_may(Right::ControlServer) {
             return Err(SqlError::new(&messages::PERMISSION_REFUSED, &[]));
         }
-        self.define(command::OTHER, "GRANT", |d| {
+        self.define(Kind::Permission.definition(), |d| {
             let snapshot = d.db.catalog.snapshot()?;
             for name in &stmt.principals {
                 let login = snapshot.security.login(name);

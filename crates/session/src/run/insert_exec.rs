@@ -14,9 +14,10 @@ use duramen_txn::TxnKind;
 use duramen_types::Value;
 
 use super::checked::Early;
-use super::{Next, Plans, Run, command};
+use super::{Next, Plans, Run};
 use crate::instance::Instance;
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
+use crate::statements::Kind;
 
 /// Keeps result sets, and passes everything else on.
 struct Taking<'a> {
@@ -190,9 +191,7 @@ impl Run<'_> {
         }
         let sets: Vec<Captured> = sets.into_iter().map(Capture::finish).collect();
         self.bound[at] = None;
-        self.change(at, command::INSERT, "INSERT", |h| {
-            dml::insert_rows(h, stmt, &sets)
-        })?;
+        self.change(at, Kind::Insert, |h| dml::insert_rows(h, stmt, &sets))?;
         self.bound[at] = None;
         Ok(Next::Step)
     }

@@ -9,12 +9,13 @@ use duramen_tsql::ast::{self, ModuleKind, ModuleMode};
 
 use super::callable::callable;
 use super::checked::look_at;
-use super::{Run, command, trigger};
+use super::{Run, trigger};
 use crate::databases::OpenDb;
 use crate::functions_of_users::{BodyFunction, body_function};
 use crate::host::HostView;
 use crate::program::{BodyOf, Program, same};
 use crate::session::Session;
+use crate::statements::Kind;
 use crate::table_types::{NoTableTypes, TypesOf};
 
 impl Session {
@@ -168,7 +169,7 @@ impl Run<'_> {
         let place = self.place_of_module(stmt)?;
         let quoted = self.session.options.quoted_identifier;
         let text = stored_text(&self.program.text, stmt.mode);
-        self.define_in(&place.database, command::OTHER, "CREATE MODULE", |d| {
+        self.define_in(&place.database, Kind::CreateProcedure.definition(), |d| {
             let snapshot = d.db.catalog.snapshot()?;
             let schema_name = place.name.schema().unwrap_or("dbo");
             let no_schema =
@@ -405,17 +406,21 @@ impl Run<'_> {
             if found.is_some() {
                 self.not_bound(&database, name, &format!("DROP {}", word_of(kind)))?;
             }
-            self.define_in(&database, command::OTHER, "DROPOBJ", |d| match &found {
-                Some((_, module)) => d.db.catalog.drop_module(d.tx, module),
-                None if if_exists => Ok(()),
-                None => {
-                    let word = word_of(kind).to_lowercase();
-                    let args: [&dyn std::fmt::Display; 3] = [&"drop", &word, &name.display()];
-                    Err(SqlError::new(&messages::CANNOT_DROP, &args)
-                        .with_state(5)
-                        .at_line(line))
-                }
-            })?;
+            self.define_in(
+                &database,
+                Kind::DropProcedure.definition(),
+                |d| match &found {
+                    Some((_, module)) => d.db.catalog.drop_module(d.tx, module),
+                    None if if_exists => Ok(()),
+                    None => {
+                        let word = word_of(kind).to_lowercase();
+                        let args: [&dyn std::fmt::Display; 3] = [&"drop", &word, &name.display()];
+                        Err(SqlError::new(&messages::CANNOT_DROP, &args)
+                            .with_state(5)
+                            .at_line(line))
+                    }
+                },
+            )?;
         }
         Ok(())
     }

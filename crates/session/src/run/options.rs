@@ -7,7 +7,7 @@ use duramen_txn::IsolationLevel;
 use duramen_types::{DateOrder, Value};
 
 use super::{Run, not_supported};
-use crate::security::statements::of_option;
+use crate::security::set_options::of_option;
 use crate::sink::EnvChange;
 
 impl Run<'_> {

@@ -8,9 +8,10 @@ use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::security::moment;
 use duramen_tsql::ast;
 
+use super::Run;
 use super::principals::cannot;
-use super::{Run, command};
 use crate::security::{DBO, SID_SA};
+use crate::statements::Kind;
 
 impl Run<'_> {
     pub(super) fn alter_authorization(
@@ -44,7 +45,7 @@ impl Run<'_> {
             .ok_or_else(|| cannot("find", "principal", to))?
             .sid
             .clone();
-        self.define_in(database, command::OTHER, "ALTER AUTHORIZATION", |d| {
+        self.define_in(database, Kind::AlterAuthorization.definition(), |d| {
             let snapshot = d.db.catalog.snapshot()?;
             if snapshot.security.user_of(&sid).is_some_and(|u| u.id != DBO) {
                 return Err(SqlError::new(&messages::OWNER_IS_USER, &[]));

@@ -5,8 +5,9 @@ use duramen_query::Binder;
 use duramen_tsql::ast::{self, PartitionStmt};
 use duramen_types::{SqlType, TypeId, Value};
 
-use super::{Run, command};
+use super::Run;
 use crate::ddl::parameter_type;
+use crate::statements::Kind;
 
 impl Run<'_> {
     pub(super) fn partition(&mut self, stmt: &PartitionStmt) -> SqlResult<()> {
@@ -17,7 +18,6 @@ impl Run<'_> {
                 right,
                 values,
             } => {
-                let what = "CREATE PARTITION FUNCTION";
                 let databases = &self.session.instance.databases;
                 let ty = match databases.find(&self.session.database) {
                     Some(db) => parameter_type(&db, types)?,
@@ -27,7 +27,7 @@ impl Run<'_> {
                 for (ordinal, e) in (1..).zip(values) {
                     boundaries.push(self.boundary(ty, ordinal, e)?);
                 }
-                self.define(command::OTHER, what, |d| {
+                self.define(Kind::CreatePartitionFunction.definition(), |d| {
                     d.create_partition_function(name, ty, *right, boundaries)
                 })
             }
@@ -36,7 +36,7 @@ impl Run<'_> {
                 function,
                 all,
                 filegroups,
-            } => self.define(command::OTHER, "CREATE PARTITION SCHEME", |d| {
+            } => self.define(Kind::CreatePartitionScheme.definition(), |d| {
                 d.create_partition_scheme(name, function, *all, filegroups)
             }),
             PartitionStmt::AlterFunction { name, split, value } => {
@@ -47,25 +47,22 @@ impl Run<'_> {
                     Some(ty) => self.boundary(ty, 1, e)?,
                     None => Value::Null,
                 };
-                self.define(command::OTHER, "ALTER PARTITION FUNCTION", |d| {
+                self.define(Kind::AlterPartitionFunction.definition(), |d| {
                     d.alter_partition_function(name, *split, value)
                 })
             }
-            PartitionStmt::AlterScheme { name, next_used } => {
-                self.define(command::OTHER, "ALTER PARTITION SCHEME", |d| {
+            PartitionStmt::AlterScheme { name, next_used } => self
+                .define(Kind::AlterPartitionScheme.definition(), |d| {
                     d.alter_partition_scheme(name, next_used.as_deref())
-                })
-            }
-            PartitionStmt::DropFunction(name) => {
-                self.define(command::OTHER, "DROP PARTITION FUNCTION", |d| {
+                }),
+            PartitionStmt::DropFunction(name) => self
+                .define(Kind::DropPartitionFunction.definition(), |d| {
                     d.drop_partition_function(name)
-                })
-            }
-            PartitionStmt::DropScheme(name) => {
-                self.define(command::OTHER, "DROP PARTITION SCHEME", |d| {
+                }),
+            PartitionStmt::DropScheme(name) => self
+                .define(Kind::DropPartitionScheme.definition(), |d| {
                     d.drop_partition_scheme(name)
-                })
-            }
+                }),
         }
     }
 

@@ -1,5 +1,5 @@
 //! What a statement needs, for sessions that are not `sysadmin`: asked before it runs, of what the statement names. Which
-//! right that is, the statement's row says (`security::statements`). What statements read is asked where names are resolved
+//! right that is, the statement's row says (`statements`). What statements read is asked where names are resolved
 //! (`host`), and calls where procedures are found (`exec`).
 //!
 //! Numbers and texts: the pages of the single statements on Microsoft Learn, sections "Permissions".
@@ -13,41 +13,38 @@ use duramen_tsql::ast::{self, DropKind, ModuleKind, ModuleMode, StatementKind};
 
 use super::{Run, not_supported, temp};
 use crate::databases::OpenDb;
-use crate::security::statements::row;
 use crate::security::{Needs, On, Right};
+use crate::statements::Kind;
 
 type Refusal<'a> = &'a dyn Fn() -> SqlError;
 
 impl Run<'_> {
     /// The statement may run, or the error that refuses it.
-    pub(super) fn permitted(&mut self, kind: &StatementKind) -> SqlResult<()> {
-        if self.session.who.sysadmin {
-            return Ok(());
-        }
+    pub(super) fn permitted(&mut self, kind: Kind, statement: &StatementKind) -> SqlResult<()> {
         self.session.state.write_to_ask = None;
-        let row = row(kind);
+        let row = kind.row();
         let right = match row.needs {
             // Nothing runs it.
-            Needs::NotHere => return Err(not_supported(crate::names::statement_name(kind))),
+            Needs::NotHere => return Err(not_supported(row.name)),
             Needs::AnyOf(all) => all[0].right,
             // One's own, or asked where more is known.
             Needs::Public(_) | Needs::Members(_) => return Ok(()),
             // ALTER AUTHORIZATION says itself what is not there.
             Needs::Sysadmin => return Ok(()),
         };
-        match kind {
+        match statement {
             StatementKind::Insert(_)
             | StatementKind::InsertBulk(_)
             | StatementKind::Update(_)
-            | StatementKind::Delete(_) => self.may_change(kind, right),
+            | StatementKind::Delete(_) => self.may_change(statement, right),
             StatementKind::Select(_)
             | StatementKind::CreateTable(_)
             | StatementKind::CreateType(_)
             | StatementKind::CreateSynonym { .. }
             | StatementKind::CreateSchema { .. }
             | StatementKind::Partition(_) => {
-                self.may_create(right, row.name, created(kind))?;
-                self.may_refer(kind)
+                self.may_create(right, row.name, created(statement))?;
+                self.may_refer(statement)
             }
             StatementKind::AlterSchema { schema, name, .. } => {
                 self.may(name, right, &|| {
@@ -59,7 +56,7 @@ impl Run<'_> {
             StatementKind::CreateModule(s) => self.may_define(s, right, row.name),
             StatementKind::AlterTable(s) => {
                 self.may_alter(&s.table)?;
-                self.may_refer(kind)
+                self.may_refer(statement)
             }
             StatementKind::AlterIndex(s) => self.may_alter(&s.table),
             StatementKind::TruncateTable { table, .. } => self.may_alter(table),
@@ -81,7 +78,7 @@ impl Run<'_> {
                 .try_for_each(|n| self.may_drop(*kind, right, n)),
             StatementKind::CreateDatabase(_)
             | StatementKind::AlterDatabase(_)
-            | StatementKind::DropDatabase { .. } => self.may_administer(kind, right),
+            | StatementKind::DropDatabase { .. } => self.may_administer(statement, right),
             StatementKind::AlterDatabaseScopedConfiguration(_) => self.in_current(right, &|_| {
                 SqlError::new(&messages::USER_PERMISSION_DENIED, &[])
             }),

@@ -10,8 +10,9 @@ use duramen_catalog::security::{LOGIN_SA, SERVER_PUBLIC, SERVER_ROLES, SYSADMIN,
 use duramen_catalog::{LoginDef, Security};
 use duramen_tsql::ast::{self, NamedOption, OptionValue};
 
-use super::{Run, command, not_supported};
+use super::{Run, not_supported};
 use crate::security::{Right, is_above, password};
+use crate::statements::Kind;
 
 /// The option of that name, with what it is set to.
 pub(super) fn option<'a>(options: &'a [NamedOption], name: &str) -> Option<&'a NamedOption> {
@@ -119,7 +120,7 @@ impl Run<'_> {
                 return Err(SqlError::new(&messages::SID_IN_USE, &[]));
             }
         }
-        self.define_in("master", command::OTHER, "CREATE LOGIN", |d| {
+        self.define_in("master", Kind::CreateLogin.definition(), |d| {
             d.db.catalog.put_login(d.tx, &login)
         })
     }
@@ -218,7 +219,7 @@ impl Run<'_> {
             }
         }
         login.modified = moment();
-        self.define_in("master", command::OTHER, "ALTER LOGIN", |d| {
+        self.define_in("master", Kind::AlterLogin.definition(), |d| {
             d.db.catalog.put_login(d.tx, &login)
         })
     }
@@ -240,7 +241,7 @@ impl Run<'_> {
             return Err(cannot("drop", "login", name));
         }
         self.owns_no_database(&login.name, &login.sid)?;
-        self.define_in("master", command::OTHER, "DROP LOGIN", |d| {
+        self.define_in("master", Kind::DropLogin.definition(), |d| {
             d.db.catalog.drop_login(d.tx, id)
         })
     }
@@ -277,7 +278,7 @@ impl Run<'_> {
                 return Err(SqlError::new(&messages::SPECIAL_PRINCIPAL, &[&"sa"]));
             }
             let pair = (*role, login.id);
-            self.define_in("master", command::OTHER, "ALTER SERVER ROLE", |d| {
+            self.define_in("master", Kind::AlterServerRole.definition(), |d| {
                 d.db.catalog.set_member(d.tx, true, pair, add)
             })?;
         }

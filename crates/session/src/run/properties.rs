@@ -11,9 +11,10 @@ use duramen_catalog::{ObjectKind, Snapshot};
 use duramen_types::Value;
 
 use super::exec::{Called, Given};
-use super::{Run, command, not_supported};
+use super::{Run, not_supported};
 use crate::program::same;
 use crate::security::{On, Right};
+use crate::statements::Definition;
 
 const LEVELS: [(&str, &str); 3] = [
     ("@level0type", "@level0name"),
@@ -130,7 +131,7 @@ impl Run<'_> {
             "sp_updateextendedproperty" => "sp_updateextendedproperty",
             _ => "sp_dropextendedproperty",
         };
-        self.define(command::OTHER, statement, |d| match drops {
+        self.define(Definition::of_procedure(statement), |d| match drops {
             true => d.db.catalog.delete_property(d.tx, &property),
             false => d.db.catalog.put_property(d.tx, &property, new),
         })

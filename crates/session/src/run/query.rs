@@ -14,6 +14,7 @@ use crate::host::HostView;
 use crate::memory_grants::{Percents, Semaphore};
 use crate::program::Op;
 use crate::sink::{ColumnMeta, ResultSink};
+use crate::statements::Kind;
 use crate::versioning;
 
 /// How often a statement is bound again because its tables were defined anew while it waited for their locks.
@@ -159,17 +160,16 @@ impl Run<'_> {
     pub(super) fn change(
         &mut self,
         at: usize,
-        number: u16,
-        name: &'static str,
+        kind: Kind,
         bind: impl Fn(&HostView<'_>) -> SqlResult<Dml>,
     ) -> SqlResult<()> {
-        let mut result = self.change_once(at, number, name, &bind);
+        let mut result = self.change_once(at, kind, &bind);
         for _ in 0..REBINDS {
             if !result.as_ref().is_err_and(versioning::is_stale) {
                 break;
             }
             self.bound[at] = None;
-            result = self.change_once(at, number, name, &bind);
+            result = self.change_once(at, kind, &bind);
         }
         result
     }
@@ -177,8 +177,7 @@ impl Run<'_> {
     fn change_once(
         &mut self,
         at: usize,
-        number: u16,
-        name: &'static str,
+        kind: Kind,
         bind: impl Fn(&HostView<'_>) -> SqlResult<Dml>,
     ) -> SqlResult<()> {
         let known = match self.checked(at) {
@@ -198,16 +197,10 @@ impl Run<'_> {
                 dml
             }
         };
-        self.granted(at, |run| run.change_bound(at, number, name, &dml))?
+        self.granted(at, |run| run.change_bound(at, kind, &dml))?
     }
 
-    fn change_bound(
-        &mut self,
-        at: usize,
-        number: u16,
-        name: &'static str,
-        dml: &Arc<Dml>,
-    ) -> SqlResult<()> {
+    fn change_bound(&mut self, at: usize, kind: Kind, dml: &Arc<Dml>) -> SqlResult<()> {
         if let Some(asked) = self.session.state.write_to_ask.take() {
             let (database, table) = dml.table().place();
             let (schema, table) = table.split_once('.').unwrap_or(("dbo", table));
@@ -219,19 +212,21 @@ impl Run<'_> {
         }
         self.writable()?;
         self.begin_implicitly()?;
-        let triggers = match name {
-            "INSERT BULK" => Vec::new(),
+        let triggers = match kind {
+            Kind::InsertBulk => Vec::new(),
             _ => dml.table().triggers(dml.event()),
         };
         // A trigger may roll back: its statement needs a transaction.
         let own = !triggers.is_empty() && self.session.transaction.is_none();
         if own {
-            let t = self.session.new_transaction(TxnKind::Explicit, name);
+            let t = self
+                .session
+                .new_transaction(TxnKind::Explicit, kind.row().transaction);
             self.session.transaction = Some(t);
         }
         let admission = self.session.instance.admission.clone();
         let admitted = admission.enter(self.session.spid);
-        let (transaction, locks) = self.begin_statement(name);
+        let (transaction, locks) = self.begin_statement(kind.row().transaction);
         let point = transaction.statement_point(locks);
         let limit = self.session.options.row_limit();
         self.show_live(at);
@@ -251,7 +246,7 @@ impl Run<'_> {
         if dml.output_columns().is_some() {
             self.heading = Some(0);
         }
-        if number == command::INSERT {
+        if kind.row().done == command::INSERT {
             let state = &mut self.session.state;
             state.identity = identity;
             state.scope_identity = identity.or(state.scope_identity);
@@ -287,7 +282,7 @@ impl Run<'_> {
             self.say(&note.with_state(0), at);
         }
         self.session.state.rowcount = n;
-        self.done(Some(n), number, false);
+        self.done(Some(n), kind.row().done, false);
         Ok(())
     }
 }

@@ -10,8 +10,9 @@ use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 use duramen_txn::LockMode;
 
 use super::exec::{Called, Given};
-use super::{Run, command, not_supported};
+use super::{Run, not_supported};
 use crate::program::same;
+use crate::statements::Definition;
 
 /// What a name to be changed means.
 enum Item {
@@ -84,7 +85,7 @@ impl Run<'_> {
             let args: [&dyn Display; 3] = [&old, &database, &shown];
             SqlError::new(&messages::ITEM_NOT_FOUND, &args)
         };
-        self.define(command::OTHER, "sp_rename", |d| {
+        self.define(Definition::of_procedure("sp_rename"), |d| {
             let snapshot = d.db.catalog.snapshot()?;
             // The name of the current database may stand in front.
             let within = match &name.parts[..] {
@@ -177,7 +178,7 @@ impl Run<'_> {
             return Ok(());
         }
         let columns = self.columns_of_view(&module)?;
-        self.define(command::OTHER, "sp_refreshview", |d| {
+        self.define(Definition::of_procedure("sp_refreshview"), |d| {
             d.db.catalog
                 .set_module_columns(d.tx, &module, columns.clone())
         })

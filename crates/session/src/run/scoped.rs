@@ -96,7 +96,6 @@ fn every_plan(name: &str) -> Option<Option<u64>> {
 
 impl Run<'_> {
     pub(super) fn configure(&mut self, stmt: &ScopedConfiguration) -> SqlResult<()> {
-        self.outside_transaction("ALTER DATABASE SCOPED CONFIGURATION")?;
         let change = Change::of(stmt)?;
         let current = self.session.database.clone();
         let databases = &self.session.instance.databases;

@@ -14,6 +14,7 @@ use crate::outcome;
 use crate::plan_xml::{self, Planned};
 use crate::program::{Op, Program};
 use crate::sink::ColumnMeta;
+use crate::statements::Kind;
 
 /// The columns of SHOWPLAN_ALL.
 const COLUMNS: [(&str, SqlType); 18] = [
@@ -72,7 +73,7 @@ pub(crate) fn kind_of(op: &Op) -> &'static str {
         Op::Run(StatementKind::Delete(_)) => "DELETE",
         Op::Run(StatementKind::Exec(_)) => "EXECUTE PROC",
         Op::Run(StatementKind::SetOption(_)) => "SET ON/OFF",
-        Op::Run(kind) => crate::names::statement_name(kind),
+        Op::Run(kind) => Kind::of(kind).row().name,
         Op::Assign { .. } => "ASSIGN",
         Op::BranchUnless { .. } => "COND",
         Op::Return(_) => "RETURN",

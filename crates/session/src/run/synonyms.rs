@@ -11,8 +11,9 @@ use duramen_catalog::ObjectKind;
 use duramen_tsql::ast;
 
 use super::bulk::quoted;
-use super::{Run, command, not_supported};
+use super::{Run, not_supported};
 use crate::session::Session;
+use crate::statements::Kind;
 
 /// What a synonym stands for.
 pub(crate) struct Meaning {
@@ -56,15 +57,14 @@ impl Run<'_> {
         name: &ast::ObjectName,
         target: &ast::ObjectName,
     ) -> SqlResult<()> {
-        const STATEMENT: &str = "CREATE SYNONYM";
         let line = name.line as i32;
         if name.database().is_some() {
             let message = &messages::DATABASE_PREFIX_NOT_ALLOWED;
-            return Err(SqlError::new(message, &[&STATEMENT]).at_line(line));
+            return Err(SqlError::new(message, &[&Kind::CreateSynonym.row().name]).at_line(line));
         }
         let parts: Vec<String> = target.parts.iter().map(|p| quoted(p)).collect();
         let text = parts.join(".");
-        self.define(command::OTHER, STATEMENT, |d| {
+        self.define(Kind::CreateSynonym.definition(), |d| {
             let snapshot = d.db.catalog.snapshot()?;
             let shown = name.schema().unwrap_or("dbo");
             let missing = || SqlError::new(&messages::SCHEMA_NOT_FOUND, &[&shown]).at_line(line);

@@ -11,15 +11,12 @@ use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, CreateTypeKind, StatementKind};
 use duramen_types::SqlType;
 
+use super::Run;
 use super::bulk::{Quiet, quoted};
-use super::{Run, command};
 use crate::named::Named;
 use crate::program::{BodyOf, Op, compile};
+use crate::statements::Kind;
 use crate::table_types::{RemoteTable, TableArgument, TableType, object_name};
-
-/// The command numbers of CREATE TYPE and DROP TYPE.
-const CREATE_TYPE: u16 = 0x111;
-const DROP_TYPE: u16 = 0x110;
 
 impl Run<'_> {
     pub(super) fn create_type(&mut self, stmt: &ast::CreateType) -> SqlResult<()> {
@@ -34,7 +31,7 @@ impl Run<'_> {
         let elements = match &stmt.kind {
             CreateTypeKind::Table(elements) => elements,
             CreateTypeKind::Alias { base, nullable } => {
-                return self.define(CREATE_TYPE, "CREATE TYPE", |d| {
+                return self.define(Kind::CreateType.definition(), |d| {
                     d.create_alias(&stmt.name, base, nullable.unwrap_or(true))
                 });
             }
@@ -43,7 +40,7 @@ impl Run<'_> {
         crate::table_variable::definition(&self.program.text, "", elements)?;
         let text = create_text(&self.program.text, stmt)?;
         let schema_name = stmt.name.schema().unwrap_or("dbo").to_owned();
-        self.define(CREATE_TYPE, "CREATE TYPE", |d| {
+        self.define(Kind::CreateType.definition(), |d| {
             let snapshot = d.db.catalog.snapshot()?;
             let no_schema =
                 || SqlError::new(&messages::SCHEMA_NOT_FOUND, &[&schema_name]).at_line(line);
@@ -87,7 +84,7 @@ impl Run<'_> {
             let found = self
                 .session
                 .module_itself(&object, &[ObjectKind::TABLE_TYPE])?;
-            self.define(DROP_TYPE, "DROP TYPE", |d| match &found {
+            self.define(Kind::DropType.definition(), |d| match &found {
                 Some((_, module)) => {
                     let snapshot = d.db.catalog.snapshot()?;
                     if let Some(user) = crate::table_types::user_of(&snapshot, module) {
@@ -217,7 +214,7 @@ impl Run<'_> {
         let mut run = Run::new(&mut *self.session, &program, &mut quiet, self.cancel);
         run.tables[0] = table.clone();
         run.tables[1].replace_rows(rows.rows.clone());
-        let result = run.change(0, command::INSERT, "INSERT", |h| dml::insert(h, stmt));
+        let result = run.change(0, Kind::Insert, |h| dml::insert(h, stmt));
         let state = &mut self.session.state;
         (state.rowcount, state.identity, state.scope_identity) = before;
         result

@@ -24,6 +24,7 @@ use crate::databases::OpenDb;
 use crate::ddl::Ddl;
 use crate::program::same;
 use crate::session::Session;
+use crate::statements::Kind;
 
 const TEMPDB: &str = "tempdb";
 /// Room for the user's part of a local temporary name.
@@ -206,7 +207,9 @@ impl Run<'_> {
             name: ast::ObjectName::single(&full, stmt.name.line),
             ..stmt.clone()
         };
-        self.define_in(TEMPDB, 0xC6, "CREATE TABLE", |d| d.create_table(&created))?;
+        self.define_in(TEMPDB, Kind::CreateTable.definition(), |d| {
+            d.create_table(&created)
+        })?;
         self.note_temporary(name, full, false)
     }
 

@@ -10,9 +10,10 @@ use duramen_catalog::{Security, UserDef};
 use duramen_tsql::ast;
 
 use super::principals::{cannot, word};
-use super::{Run, command, not_supported};
+use super::{Run, not_supported};
 use crate::ddl::Ddl;
 use crate::security::{DB_OWNER, On, Right};
+use crate::statements::Kind;
 
 /// Roles of SQL Server have ids up to here.
 const LAST_FIXED_ROLE: i32 = 16_399;
@@ -73,7 +74,7 @@ impl Run<'_> {
             }
         };
         let name = stmt.name.clone();
-        self.define(command::OTHER, "CREATE USER", |d| {
+        self.define(Kind::CreateUser.definition(), |d| {
             let snapshot = d.db.catalog.snapshot()?;
             if snapshot.security.user(&name).is_some() {
                 return Err(SqlError::new(&messages::PRINCIPAL_ALREADY_EXISTS, &[&name]));
@@ -94,7 +95,7 @@ impl Run<'_> {
         }
         let master = self.session.instance.databases.master()?;
         let logins = master.catalog.snapshot()?;
-        self.define(command::OTHER, "ALTER USER", |d| {
+        self.define(Kind::AlterUser.definition(), |d| {
             let mut user = made(d, &stmt.name, false).ok_or_else(refused)?;
             for o in &stmt.options {
                 match o.name.as_str() {
@@ -129,7 +130,7 @@ impl Run<'_> {
             }
         }
         let name = stmt.name.clone();
-        self.define(command::OTHER, "CREATE ROLE", |d| {
+        self.define(Kind::CreateRole.definition(), |d| {
             if d.db.catalog.snapshot()?.security.user(&name).is_some() {
                 return Err(SqlError::new(&messages::PRINCIPAL_ALREADY_EXISTS, &[&name]));
             }
@@ -153,7 +154,7 @@ impl Run<'_> {
             return Err(refused());
         }
         self.may_change_principals(Right::AlterAnyRole, refused)?;
-        self.define(command::OTHER, "ALTER ROLE", |d| {
+        self.define(Kind::AlterRole.definition(), |d| {
             let snapshot = d.db.catalog.snapshot()?;
             let security = &snapshot.security;
             let role = security.user(&stmt.name).filter(|r| r.role);
@@ -209,7 +210,7 @@ impl Run<'_> {
             Right::AlterAnyUser
         };
         self.may_change_principals(asked, refused)?;
-        self.define(command::OTHER, "DROP USER", |d| {
+        self.define(Kind::DropUser.definition(), |d| {
             let snapshot = d.db.catalog.snapshot()?;
             let security = &snapshot.security;
             let user = match security.user(name).filter(|u| u.role == role) {

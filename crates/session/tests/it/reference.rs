@@ -36,6 +36,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("counters.md", counter_page()),
         ("events.md", event_page()),
         ("views.md", view_page()),
+        ("statements.md", statement_page()),
         ("dbcc.md", dbcc_page()),
         ("trace-flags.md", trace_page()),
         ("functions.md", function_page()),
@@ -109,6 +110,28 @@ fn view_page() -> String {
         format!("sys.{}{call} | {}", v.name, columns.join(", "))
     };
     page("System views", "name | columns", views.into_iter().map(row))
+}
+
+fn statement_page() -> String {
+    let yes = |yes: bool| if yes { "yes" } else { "-" };
+    let row = |s: reference::StatementEntry| match s.runs {
+        false => format!("{} | {} | 40517 | | | |", s.name, s.does),
+        true => {
+            let places = [
+                s.in_transactions,
+                s.in_triggers,
+                s.in_functions,
+                s.in_read_only,
+            ];
+            let places: Vec<&str> = places.map(yes).to_vec();
+            format!("{} | {} | yes | {}", s.name, s.does, places.join(" | "))
+        }
+    };
+    page(
+        "Statements",
+        "statement | what it does | runs | in a transaction | in a trigger | in a function | in a read-only database",
+        reference::statements().map(row),
+    )
 }
 
 fn dbcc_page() -> String {

@@ -130,10 +130,30 @@ const STATEMENTS: &[(&str, &str)] = &[
         "BACKUP DATABASE {db} TO DISK = '{db}.bak'",
     ),
     ("BACKUP LOG", "BACKUP LOG {db} TO DISK = '{db}.trn'"),
-    ("RESTORE", "RESTORE DATABASE {db} FROM DISK = 'nothing.bak'"),
     (
-        "RESTORE HEADERONLY, FILELISTONLY, LABELONLY, VERIFYONLY, REWINDONLY",
+        "RESTORE DATABASE",
+        "RESTORE DATABASE {db} FROM DISK = 'nothing.bak'",
+    ),
+    ("RESTORE LOG", "RESTORE LOG {db} FROM DISK = 'nothing.bak'"),
+    (
+        "RESTORE HEADERONLY",
         "RESTORE HEADERONLY FROM DISK = 'nothing.bak'",
+    ),
+    (
+        "RESTORE FILELISTONLY",
+        "RESTORE FILELISTONLY FROM DISK = 'nothing.bak'",
+    ),
+    (
+        "RESTORE LABELONLY",
+        "RESTORE LABELONLY FROM DISK = 'nothing.bak'",
+    ),
+    (
+        "RESTORE VERIFYONLY",
+        "RESTORE VERIFYONLY FROM DISK = 'nothing.bak'",
+    ),
+    (
+        "RESTORE REWINDONLY",
+        "RESTORE REWINDONLY FROM DISK = 'nothing.bak'",
     ),
     ("CHECKPOINT", "CHECKPOINT"),
     ("KILL", "KILL 9999"),
@@ -145,8 +165,11 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("REVERT", "REVERT"),
     ("DECLARE CURSOR", "DECLARE c CURSOR FOR SELECT 1"),
     ("OPEN, FETCH, CLOSE, DEALLOCATE", "OPEN c"),
+    ("BEGIN TRANSACTION", "BEGIN TRAN; COMMIT"),
+    ("COMMIT", "BEGIN TRAN; COMMIT"),
+    ("ROLLBACK", "BEGIN TRAN; ROLLBACK"),
     (
-        "BEGIN, COMMIT, ROLLBACK, SAVE TRANSACTION",
+        "SAVE TRANSACTION",
         "BEGIN TRAN; SAVE TRAN a; ROLLBACK TRAN a; COMMIT",
     ),
     ("DBCC", "DBCC USEROPTIONS WITH NO_INFOMSGS"),

@@ -222,9 +222,9 @@ kinds! {
     ScopedConfiguration "ALTER DATABASE SCOPED CONFIGURATION" in "ALTER DATABASE SCOPED CONFIGURATION" Made, Alone;
     BackupDatabase "BACKUP DATABASE" in "BACKUP DATABASE" Made, Alone;
     BackupLog "BACKUP LOG" in "BACKUP LOG" Made, Alone;
-    Restore "RESTORE" in "RESTORE" Made, Alone;
-    RestoreLog "RESTORE LOG" in "RESTORE" Made, Alone;
-    RestoreShows "RESTORE VERIFYONLY, HEADERONLY, ..." in "RESTORE HEADERONLY, FILELISTONLY, LABELONLY, VERIFYONLY, REWINDONLY" Made, Beside;
+    Restore "RESTORE" in "RESTORE DATABASE" Made, Alone;
+    RestoreLog "RESTORE LOG" in "RESTORE LOG" Made, Alone;
+    RestoreShows "RESTORE VERIFYONLY, HEADERONLY, ..." in "RESTORE HEADERONLY" Made, Beside;
     Checkpoint "CHECKPOINT" in "CHECKPOINT" Made, Beside;
     Kill "KILL" in "KILL" Made, Alone;
     Shutdown "SHUTDOWN" in "SHUTDOWN" Not("every story ends with a shutdown; an embedded server refuses the statement"), Alone;
@@ -248,10 +248,10 @@ kinds! {
     Print "PRINT" in "PRINT" Made, Beside;
     RaiseError "RAISERROR, THROW" in "RAISERROR, THROW" Made, Beside;
     WaitFor "WAITFOR" in "WAITFOR" Made, Beside;
-    BeginTran "BEGIN TRANSACTION" in "BEGIN, COMMIT, ROLLBACK, SAVE TRANSACTION" Made, Flow;
-    Commit "COMMIT" in "BEGIN, COMMIT, ROLLBACK, SAVE TRANSACTION" Made, Flow;
-    Rollback "ROLLBACK" in "BEGIN, COMMIT, ROLLBACK, SAVE TRANSACTION" Made, Flow;
-    SaveTran "SAVE TRANSACTION" in "BEGIN, COMMIT, ROLLBACK, SAVE TRANSACTION" Made, Flow;
+    BeginTran "BEGIN TRANSACTION" in "BEGIN TRANSACTION" Made, Flow;
+    Commit "COMMIT" in "COMMIT" Made, Flow;
+    Rollback "ROLLBACK" in "ROLLBACK" Made, Flow;
+    SaveTran "SAVE TRANSACTION" in "SAVE TRANSACTION" Made, Flow;
 }
 
 /// The number of the kind with this name.
@@ -476,13 +476,27 @@ mod tests {
 
     use super::*;
 
+    /// Rows whose statements are made, and counted, as those of another row are; REWINDONLY is refused whatever it names (3216).
+    const WITH: [(&str, &str); 4] = [
+        ("RESTORE FILELISTONLY", "RESTORE HEADERONLY"),
+        ("RESTORE LABELONLY", "RESTORE HEADERONLY"),
+        ("RESTORE REWINDONLY", "RESTORE HEADERONLY"),
+        ("RESTORE VERIFYONLY", "RESTORE HEADERONLY"),
+    ];
+
+    fn counted_with(row: &str) -> &str {
+        let with = WITH.iter().find(|(own, _)| *own == row);
+        with.map_or(row, |(_, other)| other)
+    }
+
     /// Every row of the session's list of statements has kinds here, and those are made unless it refuses them.
     #[test]
     fn the_grammar_follows_the_statement_rows() {
         let all = permissions().into_iter().filter(|p| p.kind == "statement");
         let rows: BTreeMap<String, bool> = all.map(|p| (p.name, p.right == "refused")).collect();
         let mine: BTreeSet<String> = KINDS.iter().map(|k| k.row.to_owned()).collect();
-        assert_eq!(rows.keys().cloned().collect::<BTreeSet<_>>(), mine);
+        let theirs: BTreeSet<String> = rows.keys().map(|r| counted_with(r).to_owned()).collect();
+        assert_eq!(theirs, mine);
         for kind in KINDS {
             let refused = rows[kind.row];
             assert_eq!(
@@ -492,7 +506,10 @@ mod tests {
                 kind.name
             );
         }
-        let made = |row: &str| KINDS.iter().any(|k| k.row == row && k.cover == Made);
+        let made = |row: &str| {
+            let row = counted_with(row);
+            KINDS.iter().any(|k| k.row == row && k.cover == Made)
+        };
         let idle: Vec<&String> = rows.keys().filter(|r| !rows[*r] && !made(r)).collect();
         let known = [
             "ALTER EVENT SESSION",

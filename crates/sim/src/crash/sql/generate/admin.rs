@@ -103,7 +103,8 @@ impl Generator {
             .cloned()
             .collect();
         let path = self.rng.choose(&whole)?.clone();
-        let what = ["VERIFYONLY", "HEADERONLY", "FILELISTONLY"][self.rng.below(3) as usize];
+        let all = ["VERIFYONLY", "HEADERONLY", "FILELISTONLY", "LABELONLY"];
+        let what = all[self.rng.below(all.len() as u64) as usize];
         let sql = format!("RESTORE {what} FROM DISK = '{path}'");
         Some(Batch::plain(sql, Effect::Shown(path)))
     }
