@@ -46,7 +46,7 @@ impl fmt::Display for CredentialError {
             CredentialError::Io(error) => write!(f, "the password file {FILE}: {error}"),
             CredentialError::Damaged => write!(f, "the password file {FILE} is damaged"),
             CredentialError::Differs => f.write_str(
-                "this data directory was created with another sa password; start without one, or with that one",
+                "sa has another password in this data directory: start with that one or without one, and use ALTER LOGIN to change it",
             ),
             CredentialError::TooShort => f.write_str("the sa password needs at least 8 characters"),
         }

@@ -42,7 +42,7 @@ pub fn statements() -> impl Iterator<Item = StatementEntry> {
         name: row.name,
         does: row.does,
         runs: row.needs != Needs::NotHere,
-        in_transactions: !row.stands_alone(),
+        in_transactions: !row.refused_in_transactions(),
         in_triggers: !row.refused_in_triggers(),
         in_functions: row.allowed_in_functions(),
         in_read_only: !row.writes(),

@@ -1,5 +1,6 @@
 //! The one loop that runs programs; what single statements do is in the files below `run/`.
 
+mod administration;
 mod app_locks;
 mod audit;
 mod backup;
@@ -12,6 +13,7 @@ mod dbcc;
 mod define;
 mod describe;
 mod describe_parameters;
+mod dispatch;
 mod done;
 mod error_log;
 mod event_sessions;
@@ -23,6 +25,7 @@ mod into;
 pub(crate) mod message_format;
 mod module;
 mod nested;
+mod objects;
 mod options;
 mod owners;
 mod partitions;
@@ -43,6 +46,7 @@ mod tables;
 pub(crate) mod telling;
 mod temp;
 mod textsize;
+mod transactions;
 mod trigger;
 mod undeclared;
 mod unexecuted;
@@ -52,11 +56,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, given_up, messages};
-use duramen_catalog::ObjectKind;
 use duramen_observe::Counter;
 use duramen_os::memory::{Account, Clerk};
 use duramen_os::stack;
-use duramen_query::dml;
 use duramen_query::memory::MemoryTable;
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::{SqlType, Value};
@@ -422,320 +424,9 @@ impl<'r> Run<'r> {
             }
         }
     }
-
-    /// A statement that defines asks anew until what it has found is in no doubt; one that names several things is several.
-    fn run(&mut self, at: usize, (kind, statement): (Kind, &StatementKind)) -> SqlResult<()> {
-        let each = |n: &ast::ObjectName| vec![n.clone()];
-        match statement {
-            StatementKind::Drop {
-                kind: what,
-                if_exists,
-                names,
-            } => names.iter().try_for_each(|n| {
-                let one = StatementKind::Drop {
-                    kind: *what,
-                    if_exists: *if_exists,
-                    names: each(n),
-                };
-                self.settled(|run| run.run_once(at, kind, &one))
-            }),
-            StatementKind::DropIndex { if_exists, indexes } => {
-                indexes.iter().try_for_each(|index| {
-                    let one = StatementKind::DropIndex {
-                        if_exists: *if_exists,
-                        indexes: vec![index.clone()],
-                    };
-                    self.settled(|run| run.run_once(at, kind, &one))
-                })
-            }
-            _ if kind.row().defines() => self.settled(|run| run.run_once(at, kind, statement)),
-            _ => self.run_once(at, kind, statement),
-        }
-    }
-
-    fn run_once(&mut self, at: usize, kind: Kind, statement: &StatementKind) -> SqlResult<()> {
-        if !self.session.who.sysadmin {
-            self.settled(|run| run.permitted(kind, statement))?;
-        }
-        if kind.row().stands_alone() {
-            self.outside_transaction(kind.row().name)?;
-        }
-        match statement {
-            StatementKind::Select(stmt) => self.select(at, stmt),
-            StatementKind::Insert(stmt) => self.change(at, Kind::Insert, |h| dml::insert(h, stmt)),
-            StatementKind::InsertBulk(stmt) => self.insert_bulk(stmt),
-            StatementKind::Update(stmt) => self.change(at, Kind::Update, |h| dml::update(h, stmt)),
-            StatementKind::Delete(stmt) => self.change(at, Kind::Delete, |h| dml::delete(h, stmt)),
-            StatementKind::Print(e) => self.print(at, e),
-            StatementKind::BeginTran { name, mark, .. } => {
-                let name = self.transaction_name(name.as_ref())?;
-                let name = name.as_deref().unwrap_or("");
-                self.begin_implicitly()?;
-                self.session.begin_transaction(name, self.sink)?;
-                if let Some(description) = mark
-                    && let Some(t) = &self.session.transaction
-                    && !t.set_mark(name, description.as_deref().unwrap_or(""))
-                {
-                    self.say(&SqlError::new(&messages::MARK_ONLY_FIRST, &[]), at);
-                }
-                self.done(None, command::BEGIN, false);
-                Ok(())
-            }
-            StatementKind::Commit {
-                delayed_durability, ..
-            } => {
-                self.session
-                    .commit_transaction(*delayed_durability, self.sink)?;
-                self.done(None, command::COMMIT, false);
-                Ok(())
-            }
-            StatementKind::Rollback { name } => {
-                let name = self.transaction_name(name.as_ref())?;
-                self.session
-                    .rollback_transaction(name.as_deref(), self.sink)?;
-                self.done(None, command::ROLLBACK, false);
-                Ok(())
-            }
-            StatementKind::SaveTran { name } => {
-                let name = self.transaction_name(Some(name))?.unwrap_or_default();
-                self.session.save_transaction(&name)?;
-                self.done(None, command::OTHER, false);
-                Ok(())
-            }
-            StatementKind::Use(name) => {
-                let line = self.program.steps[at].line as i32;
-                self.session.use_database(name, line, self.sink)?;
-                self.done(None, command::OTHER, false);
-                Ok(())
-            }
-            StatementKind::SetOption(option) => {
-                self.set_option(at, option)?;
-                self.session.activity.note_options(&self.session.options);
-                self.session.state.options_set += 1;
-                self.done(None, command::SET, false);
-                Ok(())
-            }
-            StatementKind::WaitFor { kind, value } => self.wait_for(at, *kind, value),
-            StatementKind::RaiseError(stmt) => self.raise_error(at, stmt),
-            StatementKind::Throw(args) => self.throw(at, args.as_deref()),
-            StatementKind::CreateTable(stmt) if temp::is_temporary(&stmt.name) => {
-                self.create_temporary(stmt)
-            }
-            StatementKind::CreateTable(stmt) => {
-                let (database, _) = self.session.definition_target(&stmt.name);
-                if self.session.instance.database_id(&database).is_none() {
-                    let message = &messages::NAMED_DATABASE_DOES_NOT_EXIST;
-                    return Err(SqlError::new(message, &[&database]).with_state(2));
-                }
-                self.define_in(&database, Kind::CreateTable.definition(), |d| {
-                    d.create_table(stmt)
-                })
-            }
-            StatementKind::AlterTable(stmt) => self.alter_table(stmt),
-            StatementKind::CreateModule(stmt) => self.create_module(stmt),
-            StatementKind::CreateType(stmt) => self.create_type(stmt),
-            StatementKind::CreateSynonym { name, target } => self.create_synonym(name, target),
-            StatementKind::CreateIndex(stmt) => {
-                let mut stmt = stmt.clone();
-                let database = match &stmt.table {
-                    Some(name) => {
-                        let (database, name) = self.session.definition_target(name);
-                        stmt.table = Some(name);
-                        database
-                    }
-                    None => self.session.database.to_string(),
-                };
-                self.define_in(&database, Kind::CreateIndex.definition(), |d| {
-                    d.create_index(&stmt)
-                })
-            }
-            StatementKind::CreateStatistics(stmt) => {
-                let (database, table) = self.session.definition_target(&stmt.table);
-                self.define_in(&database, Kind::CreateStatistics.definition(), |d| {
-                    d.create_statistics(&table, stmt)
-                })
-            }
-            StatementKind::UpdateStatistics {
-                table,
-                names,
-                options,
-            } => {
-                let (database, table) = self.session.definition_target(table);
-                self.define_in(&database, Kind::UpdateStatistics.definition(), |d| {
-                    d.update_statistics(&table, names, options)
-                })
-            }
-            StatementKind::CreateSchema {
-                name,
-                authorization,
-            } => {
-                self.may_make_owner(authorization.as_deref())?;
-                self.define(Kind::CreateSchema.definition(), |d| {
-                    d.create_schema(name, authorization.as_deref())
-                })
-            }
-            StatementKind::AlterAuthorization { class, name, to } => {
-                self.alter_authorization(class.as_deref(), name, to.as_deref())
-            }
-            StatementKind::AlterSchema { schema, name, .. } => {
-                self.define(Kind::AlterSchema.definition(), |d| d.transfer(schema, name))
-            }
-            StatementKind::AlterIndex(stmt) => {
-                let (database, table) = self.session.definition_target(&stmt.table);
-                let stmt = ast::AlterIndex {
-                    table,
-                    ..(**stmt).clone()
-                };
-                let partition = match &stmt.partition {
-                    Some(e) => Some(self.partition_number(e)?),
-                    None => None,
-                };
-                self.define_in(&database, Kind::AlterIndex.definition(), |d| {
-                    d.alter_index(&stmt, partition)
-                })
-            }
-            StatementKind::TruncateTable { table, partitions } => {
-                let (database, table) = self.session.definition_target(table);
-                let parts = self.partition_numbers(partitions)?;
-                self.define_in(&database, Kind::TruncateTable.definition(), |d| {
-                    d.truncate(&table, &parts)
-                })
-            }
-            StatementKind::Partition(stmt) => self.partition(stmt),
-            StatementKind::Drop {
-                kind,
-                if_exists,
-                names,
-            } => match kind {
-                ast::DropKind::Table => names.iter().try_for_each(|n| {
-                    let (database, target) = self.session.definition_target(n);
-                    self.not_bound(&database, &target, "DROP TABLE")?;
-                    let dropped = self.define_in(&database, Kind::DropTable.definition(), |d| {
-                        d.drop_table(&target, *if_exists)
-                    });
-                    dropped.map_err(|e| temp::shown_as(e, &target, n))
-                }),
-                ast::DropKind::Procedure => {
-                    self.drop_modules(ObjectKind::PROCEDURE, *if_exists, names)
-                }
-                ast::DropKind::Type => self.drop_types(*if_exists, names),
-                ast::DropKind::Trigger => self.drop_modules(ObjectKind::TRIGGER, *if_exists, names),
-                ast::DropKind::Schema => names.iter().try_for_each(|n| {
-                    self.define(Kind::DropSchema.definition(), |d| {
-                        d.drop_schema(n, *if_exists)
-                    })
-                }),
-                ast::DropKind::Synonym => self.drop_modules(ObjectKind::SYNONYM, *if_exists, names),
-                ast::DropKind::View => self.drop_modules(ObjectKind::VIEW, *if_exists, names),
-                ast::DropKind::Function => {
-                    self.drop_modules(ObjectKind::SCALAR_FUNCTION, *if_exists, names)
-                }
-                ast::DropKind::Statistics => names.iter().try_for_each(|n| {
-                    let mut table = n.clone();
-                    let name = table.parts.pop().unwrap_or_default();
-                    let (database, table) = self.session.definition_target(&table);
-                    self.define_in(&database, Kind::DropStatistics.definition(), |d| {
-                        d.drop_statistics(&name, &table)
-                    })
-                }),
-                ast::DropKind::Login => names.iter().try_for_each(|n| self.drop_login(n.name())),
-                ast::DropKind::User => names
-                    .iter()
-                    .try_for_each(|n| self.drop_principal(false, *if_exists, n.name())),
-                ast::DropKind::Role => names
-                    .iter()
-                    .try_for_each(|n| self.drop_principal(true, *if_exists, n.name())),
-                other => Err(not_supported(&format!("DROP {other:?}").to_uppercase())),
-            },
-            StatementKind::DropIndex { if_exists, indexes } => {
-                indexes.iter().try_for_each(|(index, table)| {
-                    let (database, table) = self.session.definition_target(table);
-                    self.define_in(&database, Kind::DropIndex.definition(), |d| {
-                        d.drop_index(index, &table, *if_exists)
-                    })
-                })
-            }
-            StatementKind::Principal(stmt) => self.principal(stmt),
-            StatementKind::Permission(stmt) => self.permission(stmt),
-            StatementKind::CreateDatabase(stmt) => {
-                self.administer(at, |a| a.create(stmt))?;
-                self.done(None, 0xCB, false);
-                Ok(())
-            }
-            StatementKind::AlterDatabase(stmt) => {
-                self.administer(at, |a| a.alter(stmt))?;
-                self.done(None, command::OTHER, false);
-                Ok(())
-            }
-            StatementKind::AlterDatabaseScopedConfiguration(stmt) => self.configure(stmt),
-            StatementKind::DropDatabase { if_exists, names } => {
-                for n in names {
-                    self.administer(at, |a| a.drop_database(n, *if_exists))?;
-                }
-                self.done(None, 0xCC, false);
-                Ok(())
-            }
-            StatementKind::Checkpoint(_) => {
-                let instance = self.session.instance.clone();
-                if let Some(d) = instance.databases.find(&self.session.database) {
-                    d.db.checkpoint_gently()?;
-                }
-                self.done(None, command::OTHER, false);
-                Ok(())
-            }
-            StatementKind::Dbcc(stmt) => self.dbcc(at, stmt),
-            StatementKind::Backup(stmt) => self.backup(at, stmt),
-            StatementKind::Restore(stmt) => self.restore(at, stmt),
-            StatementKind::Kill {
-                session,
-                status_only,
-            } => {
-                let spid = self.constant(session)?.as_i64().unwrap_or(0);
-                if *status_only {
-                    let status = self.session.instance.kill_status(spid)?;
-                    self.sink.info(&status);
-                    self.done(None, command::OTHER, false);
-                    return Ok(());
-                }
-                if self.session.in_transaction() {
-                    return Err(SqlError::new(&messages::KILL_IN_TRANSACTION, &[]));
-                }
-                self.session.instance.kill(spid, self.session.spid)?;
-                let host = &self.session.login.host;
-                let args: [&dyn std::fmt::Display; 3] =
-                    [&spid, host, &self.session.login.client_pid];
-                let killed = SqlError::new(&messages::PROCESS_KILLED, &args);
-                self.session.tell_log(&killed.message);
-                self.done(None, command::OTHER, false);
-                Ok(())
-            }
-            StatementKind::Reconfigure { with_override } => self.reconfigure(*with_override),
-            StatementKind::Shutdown { nowait } => self.shut_down(*nowait),
-            StatementKind::CreateEventSession(_)
-            | StatementKind::AlterEventSession(_)
-            | StatementKind::DropEventSession { .. } => self.event_session(statement),
-            _ => Err(not_supported(kind.row().name)),
-        }
-    }
-
-    /// A name given as such or in a variable.
-    fn transaction_name(&self, name: Option<&ast::TranName>) -> SqlResult<Option<String>> {
-        match name {
-            None => Ok(None),
-            Some(ast::TranName::Name(n)) => Ok(Some(n.clone())),
-            Some(ast::TranName::Variable(v)) => {
-                let slot = self.program.variables.find(v);
-                let slot =
-                    slot.ok_or_else(|| SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[v]))?;
-                let text = self.vars[slot].as_text();
-                Ok(text.map(|t| t.chars().take(ast::TranName::MAX).collect()))
-            }
-        }
-    }
 }
 
-/// A run's own table variables.
-/// The same for a run, which counts them.
+/// Table variables of a run, which counts them.
 pub(crate) fn made_tables(program: &Program) -> Vec<Arc<MemoryTable>> {
     let tables = tables_of(program);
     if !tables.is_empty() {

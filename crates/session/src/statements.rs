@@ -37,6 +37,8 @@ const PLAN: u8 = 1 << 1;
 const DEFINES: u8 = 1 << 2;
 /// No transaction may be open (226).
 const ALONE: u8 = 1 << 3;
+/// No transaction may be open, and it says so in words of its own (3021, 574, 6115).
+const APART: u8 = 1 << 7;
 /// No trigger has it (287).
 const NO_TRIGGER: u8 = 1 << 4;
 /// A function may have it, of its own variables alone (443, 444).
@@ -133,6 +135,10 @@ impl Statement {
 
     pub fn stands_alone(&self) -> bool {
         self.has(ALONE)
+    }
+
+    pub fn refused_in_transactions(&self) -> bool {
+        self.has(ALONE | APART)
     }
 
     pub fn refused_in_triggers(&self) -> bool {
@@ -327,13 +333,13 @@ statements! {
     ScopedConfiguration "ALTER DATABASE SCOPED CONFIGURATION", OTHER, "ALTER DATABASE SCOPED CONFIGURATION",
         "ALTER DATABASE SCOPED CONFIGURATION", [ALONE], NOTHING, any!(AlterAnyScopedConfiguration CurrentDatabase),
         "sets COMMIT_WAIT, LOG_PROFILE, MAXDOP and the like for a database";
-    BackupDatabase "BACKUP DATABASE", OTHER, "BACKUP DATABASE", "BACKUP DATABASE", [], Audit::Media(1),
+    BackupDatabase "BACKUP DATABASE", OTHER, "BACKUP DATABASE", "BACKUP DATABASE", [APART], Audit::Media(1),
         any!(BackupDatabase NamedDatabase), "copies a database while it is used";
-    BackupLog "BACKUP LOG", OTHER, "BACKUP LOG", "BACKUP LOG", [], Audit::Media(3),
+    BackupLog "BACKUP LOG", OTHER, "BACKUP LOG", "BACKUP LOG", [APART], Audit::Media(3),
         any!(BackupLog NamedDatabase), "copies what the log has since the last copy, and lets it be reused";
-    RestoreDatabase "RESTORE DATABASE", OTHER, "RESTORE DATABASE", "RESTORE DATABASE", [NO_TRIGGER], Audit::Media(2),
+    RestoreDatabase "RESTORE DATABASE", OTHER, "RESTORE DATABASE", "RESTORE DATABASE", [NO_TRIGGER APART], Audit::Media(2),
         any!(CreateAnyDatabase Server), "makes a database of a copy";
-    RestoreLog "RESTORE LOG", OTHER, "RESTORE LOG", "RESTORE LOG", [NO_TRIGGER], Audit::Media(2),
+    RestoreLog "RESTORE LOG", OTHER, "RESTORE LOG", "RESTORE LOG", [NO_TRIGGER APART], Audit::Media(2),
         any!(CreateAnyDatabase Server), "brings a restored database further, by a copy of its log";
     RestoreHeaderOnly "RESTORE HEADERONLY", OTHER, "RESTORE HEADERONLY", "RESTORE HEADERONLY", [], NOTHING,
         any!(CreateAnyDatabase Server), "lists the copies on a medium";
@@ -347,11 +353,11 @@ statements! {
         any!(CreateAnyDatabase Server), "rewinds a tape";
     Checkpoint "CHECKPOINT", OTHER, "CHECKPOINT", "CHECKPOINT", [], NOTHING, any!(Checkpoint CurrentDatabase),
         "writes the changed pages of the current database to its files";
-    Kill "KILL", OTHER, "KILL", "KILL", [], NOTHING, any!(AlterAnyConnection Server),
+    Kill "KILL", OTHER, "KILL", "KILL", [APART], NOTHING, any!(AlterAnyConnection Server),
         "ends a session and rolls its transaction back";
     Shutdown "SHUTDOWN", OTHER, "SHUTDOWN", "SHUTDOWN", [], NOTHING, any!(Shutdown Server),
         "ends the server";
-    Reconfigure "RECONFIGURE", OTHER, "RECONFIGURE", "RECONFIGURE", [NO_TRIGGER], NOTHING, SETTINGS,
+    Reconfigure "RECONFIGURE", OTHER, "RECONFIGURE", "RECONFIGURE", [NO_TRIGGER APART], NOTHING, SETTINGS,
         "puts what sp_configure has set in force";
     Dbcc "DBCC", OTHER, "DBCC", "DBCC", [], Audit::Dbcc, ASKS,
         "checks, shows and sets what lies below SQL";

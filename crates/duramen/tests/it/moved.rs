@@ -23,10 +23,15 @@ fn a_directory_that_was_moved_or_copied_is_whole() {
     );
     let server = Process::start(&first, &[]);
     let mut client = server.connect();
+    let more = first.join("more.ndf");
+    let more = format!(
+        "ALTER DATABASE tempdb ADD FILE (NAME = more, FILENAME = '{}', SIZE = 1MB)",
+        more.display()
+    );
     for sql in [
         "CREATE DATABASE d",
         "CREATE TABLE d.dbo.t (a int); INSERT d.dbo.t VALUES (1)",
-        "ALTER DATABASE tempdb ADD FILE (NAME = more, FILENAME = 'more.ndf', SIZE = 1MB)",
+        &more,
         "BACKUP DATABASE d TO DISK = 'd.bak'",
     ] {
         let answer = ask(&mut client, sql).expect("an answer");

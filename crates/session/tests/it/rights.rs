@@ -7,6 +7,7 @@
 
 mod modules;
 mod people;
+mod places;
 mod probes;
 mod raising;
 mod rows;

@@ -167,7 +167,10 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("OPEN, FETCH, CLOSE, DEALLOCATE", "OPEN c"),
     ("BEGIN TRANSACTION", "BEGIN TRAN; COMMIT"),
     ("COMMIT", "BEGIN TRAN; COMMIT"),
-    ("ROLLBACK", "BEGIN TRAN; ROLLBACK"),
+    (
+        "ROLLBACK",
+        "BEGIN TRAN; SAVE TRAN a; ROLLBACK TRAN a; COMMIT",
+    ),
     (
         "SAVE TRANSACTION",
         "BEGIN TRAN; SAVE TRAN a; ROLLBACK TRAN a; COMMIT",
@@ -201,6 +204,7 @@ const SETS: &[(&str, &str)] = &[
     ("LANGUAGE", "us_english"),
     ("LOCK_TIMEOUT", "-1"),
     ("QUOTED_IDENTIFIER", "ON"),
+    ("QUERY_GOVERNOR_COST_LIMIT", "0"),
     ("ROWCOUNT", "0"),
     ("SHOWPLAN_ALL", "ON"),
     ("SHOWPLAN_TEXT", "ON"),
@@ -490,16 +494,19 @@ fn of_many<'a>(list: &[(&'a str, &[&str])], name: &str) -> Option<&'a str> {
     found.map(|(args, _)| *args)
 }
 
+/// The text that tries a statement.
+pub fn statement(name: &str) -> String {
+    let text = one(STATEMENTS, name);
+    let text = text.unwrap_or_else(|| panic!("the statement {name} is not tried"));
+    text.to_owned()
+}
+
 /// The text that tries a row.
 pub fn probe(line: &Line) -> String {
     let name = line.name.as_str();
     let first = name.split(' ').next().unwrap_or(name);
     match line.kind.as_str() {
-        "statement" => {
-            let text = one(STATEMENTS, name);
-            let text = text.unwrap_or_else(|| panic!("the statement {name} is not tried"));
-            text.to_owned()
-        }
+        "statement" => statement(name),
         "SET" => format!("SET {name} {}", one(SETS, name).unwrap_or("OFF")),
         "DBCC" => {
             let args = one(DBCC, name).unwrap_or_else(|| panic!("DBCC {name} is not tried"));
