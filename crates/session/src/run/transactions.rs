@@ -21,7 +21,6 @@ impl Run<'_> {
             && !t.set_mark(name, description.as_deref().unwrap_or(""))
         {
             self.say(&SqlError::new(&messages::MARK_ONLY_FIRST, &[]), at);
-            self.say(&SqlError::new(&messages::MARK_ONLY_FIRST, &[]), at);
         }
         self.done(None, command::BEGIN, false);
         Ok(())

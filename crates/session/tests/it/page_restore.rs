@@ -175,8 +175,8 @@ fn the_power_fails_on_the_way() {
     for cut in 0..8 {
         let world = disk.fork();
         let instance = start(&world.env());
-        world.power_off_after(cut * 27);
         let mut s = login(&instance);
+        world.power_off_after(cut * 27);
         for step in steps("/data/cut.trn") {
             run(&mut s, &step);
         }
