@@ -36,7 +36,14 @@ fn mdbook(install: bool) -> Option<PathBuf> {
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let installed = Command::new(cargo)
-        .args(["install", "mdbook", "--locked", "--no-default-features"])
+        // It makes one book: what it is built for is to be there soon.
+        .args([
+            "install",
+            "mdbook",
+            "--debug",
+            "--locked",
+            "--no-default-features",
+        ])
         .args(["--version", VERSION, "--root"])
         .arg(own())
         .status();
