@@ -5,18 +5,14 @@
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::root;
 use crate::test::Tally;
+use crate::{root, target_dir};
 
 const VERSION: &str = "0.5.4";
 
 /// Where `--install` puts mdBook.
 fn own() -> PathBuf {
-    target().join("tools")
-}
-
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+    target_dir().join("tools")
 }
 
 fn works(program: &PathBuf) -> bool {
@@ -54,7 +50,7 @@ fn mdbook(install: bool) -> Option<PathBuf> {
 /// Makes the book; where it is.
 fn make(install: bool) -> Result<PathBuf, String> {
     let mdbook = mdbook(install).ok_or("mdBook is not installed (--install fetches it)")?;
-    let to = target().join("book");
+    let to = target_dir().join("book");
     let made = Command::new(mdbook)
         .arg("build")
         .arg(root().join("docs/book"))

@@ -234,34 +234,29 @@ pub(crate) fn hold(db: &OpenDb, tx: &Transaction, seat: u16) -> SqlResult<()> {
 /// The one seat of a single-user database: 924 where another session has it.
 #[cold]
 fn hold_alone(db: &OpenDb, tx: &Transaction) -> SqlResult<()> {
-    let (resource, duration) = (Resource::Database(db.db.id), LockDuration::Normal);
-    let locks = &db.db.engine.locks;
-    match locks.lock(
-        &tx.owner,
-        &resource,
-        LockMode::X,
-        duration,
-        Some(Duration::ZERO),
-    ) {
-        Ok(_) => {
-            tx.keep_lock(&resource);
-            Ok(())
-        }
-        Err(LockError::Timeout) => Err(seats::occupied(&db.db.name)),
-        Err(e) => Err(refused(e, tx)),
-    }
+    let resource = Resource::Database(db.db.id);
+    locked(db, tx, &resource, LockMode::X, Some(Duration::ZERO)).map_err(|e| match e {
+        LockError::Timeout => seats::occupied(&db.db.name),
+        e => refused(e, tx),
+    })
 }
 
 fn lock(db: &OpenDb, tx: &Transaction, resource: &Resource, mode: LockMode) -> SqlResult<()> {
+    locked(db, tx, resource, mode, tx.lock_timeout()).map_err(|e| refused(e, tx))
+}
+
+#[inline]
+fn locked(
+    db: &OpenDb,
+    tx: &Transaction,
+    resource: &Resource,
+    mode: LockMode,
+    timeout: Option<Duration>,
+) -> Result<(), LockError> {
     let locks = &db.db.engine.locks;
-    let duration = LockDuration::Normal;
-    match locks.lock(&tx.owner, resource, mode, duration, tx.lock_timeout()) {
-        Ok(_) => {
-            tx.keep_lock(resource);
-            Ok(())
-        }
-        Err(e) => Err(refused(e, tx)),
-    }
+    locks.lock(&tx.owner, resource, mode, LockDuration::Normal, timeout)?;
+    tx.keep_lock(resource);
+    Ok(())
 }
 
 fn refused(e: LockError, tx: &Transaction) -> SqlError {
