@@ -50,16 +50,16 @@ pub fn in_test(tally: &mut Tally) {
     tally.step("room on shared pages, for a minute", room);
     let sql = passes(&["--story", "sql", "--seconds", "75", "--shrink", "100"]);
     tally.step("whole sessions, for 75 seconds", sql);
-    tally.step(
+    tally.program(
         "the log alone, crash after crash for a minute",
-        log_test(
+        &mut log_program(
             "crash_and_recover",
             &[("DURAMEN_SECONDS", "60"), ("DURAMEN_SEEDS", "1000000")],
         ),
     );
-    tally.step(
+    tally.program(
         "every crash point and failure of small workloads",
-        small("1"),
+        &mut small_program("1"),
     );
     tally.step("every planted bug is caught", find_planted(false).0);
 }
@@ -127,8 +127,12 @@ fn find_planted(write: bool) -> Ran {
     }
 }
 
-/// Storage: every crash point and every failure of the disk under all workloads of up to so many steps.
 fn small(steps: &str) -> bool {
+    small_program(steps).status().is_ok_and(|s| s.success())
+}
+
+/// Storage: every crash point and every failure of the disk under all workloads of up to so many steps.
+fn small_program(steps: &str) -> Command {
     let mut command = Command::new(cargo_program());
     command.args([
         "test",
@@ -140,7 +144,7 @@ fn small(steps: &str) -> bool {
     ]);
     command.args(["--lib", "small::", "--", "--nocapture"]);
     command.env("DURAMEN_SEEDS", steps).current_dir(root());
-    command.status().is_ok_and(|s| s.success())
+    command
 }
 
 /// Bits that turn, so many together: four fifths anywhere in the files of a database (pages, boot page, log, double-write
@@ -177,11 +181,16 @@ fn whole_log(seconds: &str) -> bool {
 
 /// Runs tests of the log's room at the simulator's speed; they say how much they did.
 fn log_test(name: &str, settings: &[(&str, &str)]) -> bool {
+    let ran = log_program(name, settings).status();
+    ran.is_ok_and(|s| s.success())
+}
+
+fn log_program(name: &str, settings: &[(&str, &str)]) -> Command {
     let mut command = Command::new(cargo_program());
     command.args(["test", "--quiet", "--profile", "sim", "-p", "duramen-wal"]);
     command.args(["--lib", name, "--", "--nocapture"]);
     command.envs(settings.iter().copied()).current_dir(root());
-    command.status().is_ok_and(|s| s.success())
+    command
 }
 
 /// Whether the `sim` program finds nothing.

@@ -29,6 +29,24 @@ impl Tally {
         }
     }
 
+    /// A step that is a program, whose output is shown when it has ended. What one that failed said last is said again.
+    pub fn program(&mut self, name: &str, command: &mut Command) {
+        let ran = command.output();
+        let ok = ran.as_ref().is_ok_and(|r| r.status.success());
+        let said = match &ran {
+            Ok(ran) => [&ran.stdout[..], &ran.stderr].concat(),
+            Err(e) => e.to_string().into_bytes(),
+        };
+        let said = String::from_utf8_lossy(&said);
+        print!("{said}");
+        self.step(name, ok);
+        if !ok {
+            let lines: Vec<&str> = said.lines().collect();
+            let last = lines.len().saturating_sub(SAID_AGAIN);
+            self.failures.push(lines[last..].join("\n"));
+        }
+    }
+
     /// The closing lines, and the exit code. What failed is said again: whoever reads a long run reads its end.
     pub fn end(&self) -> ExitCode {
         for failure in &self.failures {

@@ -39,8 +39,10 @@ impl Database {
         }
     }
 
-    /// Before the last checkpoint of a close.
-    pub(crate) fn store_page_counts(&self, heaps: &BTreeMap<i64, bool>) -> SqlResult<()> {
+    /// Before the last checkpoint of a close. False when a page of some unit cannot be read: its old counts stay, and the
+    /// next opening must doubt them.
+    pub(crate) fn store_page_counts(&self, heaps: &BTreeMap<i64, bool>) -> SqlResult<bool> {
+        let mut all = true;
         let mut places = Vec::new();
         self.for_leaf_rows(SYSALLOCUNITS, |page, slot, row| {
             let word = |at: usize| Some(i64::from_le_bytes(row.get(at..at + 8)?.try_into().ok()?));
@@ -64,11 +66,11 @@ impl Database {
                 continue;
             }
             let counted = match self.counts_of(place.unit, place.tree) {
-                // A page of the unit is damaged: its old counts stay, and the others' are written.
                 Err(e)
                     if [messages::IO_ERROR.number, messages::LOGICAL_IO_ERROR.number]
                         .contains(&e.number) =>
                 {
+                    all = false;
                     continue;
                 }
                 counted => counted?,
@@ -89,7 +91,7 @@ impl Database {
             }
             storage.pages_changed.store(false, SeqCst);
         }
-        Ok(())
+        Ok(all)
     }
 
     /// `pcused`, `pcdata` and `pcreserved` as the maps and the tree have them.

@@ -424,7 +424,8 @@ impl Database {
     }
 
     /// Before the last checkpoint of a close: nobody changes anything any more. False when a transaction is still open:
-    /// its undo, after the next opening, must find rows of base tables as it knows them.
+    /// its undo, after the next opening, must find rows of base tables as it knows them. False as well when the pages of
+    /// some unit cannot be counted.
     pub(crate) fn store_counts(&self) -> SqlResult<bool> {
         if !self.transactions.table.is_empty() || !self.in_doubt.lock().is_empty() {
             return Ok(false);
@@ -433,7 +434,7 @@ impl Database {
         let owners: BTreeMap<_, _> = self.unit_owners()?.into_iter().collect();
         let places = self.stored_counts()?;
         let heaps = places.iter().map(|(rowset, p)| (*rowset, p.heap)).collect();
-        self.store_page_counts(&heaps)?;
+        let all_counted = self.store_page_counts(&heaps)?;
         for (unit, rows) in &changed {
             self.append_note(*unit, *rows, Note::Now)?;
         }
@@ -458,7 +459,7 @@ impl Database {
             self.counts_are_stored(&owners, &places),
             "row_counts/4: a database is closed with counts that its rows do not have"
         );
-        Ok(true)
+        Ok(all_counted)
     }
 
     /// Whether every count that is known is in its row: only debug builds ask.

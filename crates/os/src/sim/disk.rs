@@ -136,6 +136,11 @@ impl SimDisk {
         self.world.lock().is_clean()
     }
 
+    /// Bytes of all files whose names are of the asked kind, at one moment.
+    pub fn used_by(&self, asked: impl Fn(&Path) -> bool) -> u64 {
+        self.world.lock().used_by(asked)
+    }
+
     /// Overwrites bytes of a file, visible and durable, past all counting: rot. Nothing beyond its end.
     pub fn damage(&self, path: &Path, offset: u64, data: &[u8]) -> Result<(), IoError> {
         let mut w = self.world.lock();

@@ -146,8 +146,13 @@ impl World {
     }
 
     pub(super) fn used(&self) -> u64 {
+        self.used_by(|_| true)
+    }
+
+    pub(super) fn used_by(&self, asked: impl Fn(&Path) -> bool) -> u64 {
+        let files = self.names.iter().filter(|(path, _)| asked(path));
         let len = |id| self.inodes.get(id).map_or(0, Inode::len);
-        self.names.values().map(len).sum()
+        files.map(|(_, id)| len(id)).sum()
     }
 
     /// What may be taken by what can be refused.
