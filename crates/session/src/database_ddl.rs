@@ -68,7 +68,7 @@ impl<'s> Admin<'s> {
         let current = self.session.database.clone();
         let name = stmt.name.clone().unwrap_or_else(|| current.to_string());
         let result = self.alter_named(&name, &stmt.action);
-        result.map_err(|e| {
+        result.map_err(|mut e| {
             // What is not supported is one error, as everywhere.
             let alone = [
                 messages::NOT_SUPPORTED.number,
@@ -77,6 +77,13 @@ impl<'s> Admin<'s> {
             let next = match &stmt.action {
                 _ if alone.contains(&e.number) => return e,
                 AlterDatabaseAction::Set { .. } => {
+                    // Brought online without its files: 945 says what it is now.
+                    if e.number == messages::CANNOT_OPEN_FILE.number
+                        && let Some(gone) = self.instance().databases.find_unavailable(&name)
+                    {
+                        self.notes.push(e);
+                        e = gone.refusal();
+                    }
                     SqlError::new(&messages::ALTER_DATABASE_FAILED, &[])
                 }
                 AlterDatabaseAction::AddFiles { .. } | AlterDatabaseAction::AddLogFiles(_)

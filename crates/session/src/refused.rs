@@ -171,14 +171,19 @@ fn call(exec: &ast::ExecStmt) -> SqlResult<()> {
 }
 
 fn module(stmt: &ast::CreateModule) -> SqlResult<()> {
-    // The last two say what is so anyway.
+    // From the third on they say what is so anyway.
     let known = [
         "RECOMPILE",
         "SCHEMABINDING",
         "EXECUTE AS CALLER",
         "CALLED ON NULL INPUT",
+        "INLINE = OFF",
     ];
-    let unknown = stmt.options.iter().find(|o| !known.contains(&o.as_str()));
+    let inlines = matches!(stmt.kind, ModuleKind::ScalarFunction { .. });
+    let unknown = stmt
+        .options
+        .iter()
+        .find(|o| !known.contains(&o.as_str()) || !inlines && o.starts_with("INLINE"));
     let what = match (&stmt.kind, unknown) {
         (_, Some(option)) => format!("WITH {option} of a module"),
         (

@@ -85,17 +85,16 @@ pub(crate) struct DataFile {
 }
 
 impl DataFile {
-    /// Opens an existing file.
+    /// Opens an existing file; 5120.
     pub fn open(env: &Env, spec: &DataFileSpec) -> SqlResult<DataFile> {
         let options = OpenOptions {
             direct: true,
             ..OpenOptions::default()
         };
-        let name = spec.path.display().to_string();
-        let handle = env
-            .disk
-            .open(&spec.path, &options)
-            .map_err(|e| io_error(&e, "open", PageId::NULL, &name))?;
+        let handle = env.disk.open(&spec.path, &options).map_err(|e| {
+            let shown = spec.path.display();
+            SqlError::new(&messages::CANNOT_OPEN_FILE, &[&shown, &e.code(), &e])
+        })?;
         Ok(DataFile::new(spec, handle))
     }
 

@@ -1,6 +1,6 @@
 //! Which code runs a statement: an arm each.
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlResult, messages};
 use duramen_query::dml;
 use duramen_tsql::ast::{self, StatementKind};
 
@@ -14,32 +14,56 @@ impl Run<'_> {
         at: usize,
         (kind, statement): (Kind, &StatementKind),
     ) -> SqlResult<()> {
-        let each = |n: &ast::ObjectName| vec![n.clone()];
         match statement {
             StatementKind::Drop {
                 kind: what,
                 if_exists,
                 names,
-            } => names.iter().try_for_each(|n| {
+            } => self.drop_each(names, |run, n| {
                 let one = StatementKind::Drop {
                     kind: *what,
                     if_exists: *if_exists,
-                    names: each(n),
+                    names: vec![n.clone()],
                 };
-                self.settled(|run| run.run_once(at, kind, &one))
+                run.settled(|run| run.run_once(at, kind, &one))
             }),
             StatementKind::DropIndex { if_exists, indexes } => {
-                indexes.iter().try_for_each(|index| {
+                self.drop_each(indexes, |run, index| {
                     let one = StatementKind::DropIndex {
                         if_exists: *if_exists,
                         indexes: vec![index.clone()],
                     };
-                    self.settled(|run| run.run_once(at, kind, &one))
+                    run.settled(|run| run.run_once(at, kind, &one))
                 })
             }
             _ if kind.row().defines() => self.settled(|run| run.run_once(at, kind, statement)),
             _ => self.run_once(at, kind, statement),
         }
+    }
+
+    /// One after the other: of what is not there (3701) it is reported, and the next is dropped all the same (*assumed* of
+    /// what is no table). Any other error is the last.
+    fn drop_each<T>(
+        &mut self,
+        all: &[T],
+        mut drop: impl FnMut(&mut Self, &T) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let mut missing = Vec::new();
+        let mut result = Ok(());
+        for one in all {
+            missing.extend(std::mem::replace(&mut result, drop(self, one)).err());
+            if result
+                .as_ref()
+                .is_err_and(|e| e.number != messages::CANNOT_DROP.number)
+            {
+                break;
+            }
+        }
+        if result.is_ok() {
+            result = missing.pop().map_or(Ok(()), Err);
+        }
+        self.before.splice(0..0, missing);
+        result
     }
 
     fn run_once(&mut self, at: usize, kind: Kind, statement: &StatementKind) -> SqlResult<()> {

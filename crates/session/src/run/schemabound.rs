@@ -157,7 +157,7 @@ impl Run<'_> {
                 self.before
                     .push(SqlError::new(&messages::OBJECT_DEPENDS, &args));
                 let args: [&dyn Display; 3] = [&what, &column, &"column"];
-                return Err(SqlError::new(&messages::OBJECTS_ACCESS_COLUMN, &args));
+                return Err(SqlError::new(&messages::OBJECTS_ACCESS_COLUMN, &args).with_state(9));
             }
         }
         Ok(())

@@ -576,7 +576,7 @@ impl Parser<'_> {
             let nullable = self.nullability()?;
             CreateTypeKind::Alias { base, nullable }
         } else if self.eat_words(&["AS", "TABLE"]) {
-            let elements = self.table_elements()?;
+            let elements = self.elements_of_variable()?;
             if self.is_word("WITH") && self.is_op_at(1, '(') {
                 return Err(self.not_supported("WITH options of CREATE TYPE"));
             }

@@ -136,6 +136,8 @@ pub(crate) struct Parser<'a> {
     holds: Holds,
     /// Within the definition of a procedure, function or trigger.
     in_module: bool,
+    /// Whether constraints may have names here: those of variables have none.
+    names_constraints: bool,
 }
 
 /// What a value or a condition may hold where it stands.
@@ -167,6 +169,7 @@ impl<'a> Parser<'a> {
             assigned: (0, 0),
             holds: Holds::Anything,
             in_module: false,
+            names_constraints: true,
         })
     }
 

@@ -73,6 +73,12 @@ impl Parser<'_> {
             if p.is_word("NATIVE_COMPILATION") {
                 return Err(p.not_supported("NATIVE_COMPILATION"));
             }
+            if p.eat_word("INLINE") {
+                p.expect_op('=')?;
+                let on = p.is_word("ON");
+                p.expect_word(if on { "ON" } else { "OFF" })?;
+                return Ok(format!("INLINE = {}", if on { "ON" } else { "OFF" }));
+            }
             let option = p.named_option()?;
             Ok(option.name)
         })?;
@@ -239,7 +245,7 @@ impl Parser<'_> {
     ) -> SqlResult<ModuleKind> {
         let variable = self.variable_as(VariableRole::DeclaredTable)?;
         self.expect_word("TABLE")?;
-        let elements = self.table_elements()?;
+        let elements = self.elements_of_variable()?;
         self.module_options(options)?;
         self.eat_word("AS");
         let body = self.function_body()?;

@@ -105,7 +105,7 @@ impl Parser<'_> {
             let name = self.variable_as(VariableRole::DeclaredTable)?;
             self.eat_word("AS");
             self.expect_word("TABLE")?;
-            let elements = self.table_elements()?;
+            let elements = self.elements_of_variable()?;
             return Ok(StatementKind::DeclareTable { name, elements });
         }
         let before = self.variables.len();

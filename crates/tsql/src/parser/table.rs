@@ -60,6 +60,25 @@ impl Parser<'_> {
         Ok(elements)
     }
 
+    /// Those of a table that lives in a variable: their constraints have no names (156).
+    pub(super) fn elements_of_variable(&mut self) -> SqlResult<Vec<TableElement>> {
+        self.names_constraints = false;
+        let elements = self.table_elements();
+        self.names_constraints = true;
+        elements
+    }
+
+    fn constraint_name(&mut self) -> SqlResult<Option<String>> {
+        match self.is_word("CONSTRAINT") {
+            false => Ok(None),
+            true if !self.names_constraints => Err(self.unexpected()),
+            true => {
+                self.advance();
+                self.name().map(Some)
+            }
+        }
+    }
+
     /// 142: only ALTER TABLE gives a column its default from without.
     fn new_element(&mut self) -> SqlResult<TableElement> {
         if self.is_word("CONSTRAINT") && self.is_word_at(2, "DEFAULT") {
@@ -151,10 +170,7 @@ impl Parser<'_> {
     /// One attribute of a column; false when none is here.
     fn column_attribute(&mut self, column: &mut ColumnDef) -> SqlResult<bool> {
         let line = self.line();
-        let mut name = None;
-        if self.eat_word("CONSTRAINT") {
-            name = Some(self.name()?);
-        }
+        let name = self.constraint_name()?;
         if let Some(nullable) = self.nullability()? {
             column.second_nullable |= column.nullable.replace(nullable).is_some();
             return Ok(true);
@@ -270,10 +286,7 @@ impl Parser<'_> {
 
     pub(super) fn table_constraint(&mut self) -> SqlResult<TableConstraint> {
         let line = self.line();
-        let mut name = None;
-        if self.eat_word("CONSTRAINT") {
-            name = Some(self.name()?);
-        }
+        let name = self.constraint_name()?;
         let kind = if self.is_any(&["PRIMARY", "UNIQUE"]) {
             self.key_constraint(None)?
         } else if self.is_word("CHECK") {
