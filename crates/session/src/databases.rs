@@ -270,6 +270,7 @@ impl Databases {
             data,
             log,
             sector: self.config.sector,
+            model: crate::backup::model_of(entry.options),
             restored: false,
         }
     }

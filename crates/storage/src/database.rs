@@ -35,7 +35,7 @@ use crate::operations::PageWaits;
 use crate::recovery::{Found, Pass, RecoverySummary};
 use crate::row_counts::CountState;
 use crate::tempdb;
-use crate::truncation::Truncation;
+use crate::truncation::{RecoveryModel, Truncation};
 
 /// CREATE DATABASE, as storage needs it.
 #[derive(Clone, Debug)]
@@ -64,6 +64,8 @@ pub struct OpenDatabase {
     pub data: Vec<DataFileSpec>,
     pub log: Vec<LogFileSpec>,
     pub sector: u32,
+    /// By which its log is let go of, from the first checkpoint on.
+    pub model: RecoveryModel,
     /// The files come from a backup: a transaction that was prepared and whose end the backup does not have is undone.
     pub restored: bool,
 }
@@ -227,6 +229,7 @@ impl Database {
         }
         let next = XdesId(boot.own.as_ref().map_or(1, |o| o.next_xdes).max(1));
         let db = assemble(engine, store, &spec.name, boot, log, next);
+        db.start_recovery_model(spec.model);
         db.raise_marks(&spec.log)?;
         let _ = db.recovered.set(db.recover(found, spec.restored)?);
         for f in &spec.data {

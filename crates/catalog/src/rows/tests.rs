@@ -103,6 +103,7 @@ impl World {
             data: vec![self.data()],
             log: vec![self.log()],
             sector: 512,
+            model: duramen_storage::RecoveryModel::Simple,
             restored: false,
         };
         CatalogDb::open(&Database::open(&self.engine, &spec).expect("database opens"))

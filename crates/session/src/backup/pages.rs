@@ -28,7 +28,7 @@ use duramen_storage::backup::{
 };
 use duramen_storage::{Database, RecoveryModel};
 
-use super::{FilePart, Statement, model_of, refuse};
+use super::{FilePart, Statement, refuse};
 use crate::database_ddl::Admin;
 use crate::databases::{Databases, OpenDb, option};
 use crate::statistics::Statistics;
@@ -263,7 +263,6 @@ impl Admin<'_> {
             return Err(gone.refusal());
         };
         let db = Database::open(&databases.engine, &databases.open_spec(&gone.entry))?;
-        db.start_recovery_model(model_of(gone.entry.options));
         let open = Arc::new(OpenDb::apart(&db, gone.entry.clone()));
         let taken = self.backup_of(&open, true, stmt);
         db.detach();

@@ -651,14 +651,16 @@ impl Databases {
         if how.no_recovery {
             return Ok(());
         }
+        let model = model_of(set.header.options);
         let spec = OpenDatabase {
             restored: true,
             name: name.to_owned(),
+            model,
             ..self.open_spec(laid)
         };
         let state = self.engine.end_restore(&files)?;
         let db = Database::open(&self.engine, &spec)?;
-        let keeps = model_of(set.header.options) != RecoveryModel::Simple;
+        let keeps = model != RecoveryModel::Simple;
         // The catalog is looked at, so that what cannot be used is not taken for a database.
         let catalog = CatalogDb::open(&db);
         let settled = catalog

@@ -22,7 +22,7 @@ use duramen_storage::format::boot::{BOOT_PAGE, Boot, FileHeader};
 use duramen_storage::format::file_table::{FILE_TABLE_PAGES, FileRow, TableRow, table_rows};
 use duramen_storage::format::page::{Verify, verify};
 use duramen_storage::format::version::{is_whole, refuse_newer, version_of_file};
-use duramen_storage::{Database, OpenDatabase};
+use duramen_storage::{Database, OpenDatabase, RecoveryModel};
 use duramen_wal::Growth;
 
 use super::{Databases, NewFile, OpenDb, option};
@@ -147,6 +147,8 @@ impl Databases {
     /// Opens the database, with recovery, makes it this server's, and closes it.
     fn rebind(&self, entry: &mut DatabaseEntry) -> SqlResult<()> {
         let spec = OpenDatabase {
+            // What its model is stands in its files: until that is known, nothing that a log backup needs is let go of.
+            model: RecoveryModel::Full,
             restored: true,
             ..self.open_spec(entry)
         };
@@ -159,6 +161,7 @@ impl Databases {
             if let Some(kept) = kept?.into_iter().next() {
                 remember(entry, &kept);
             }
+            db.start_recovery_model(crate::backup::model_of(entry.options));
             self.in_master(&catalog, |_, tx| {
                 db.update_boot(tx, |b| {
                     b.name = entry.name.clone();

@@ -94,9 +94,8 @@ fn property_of(found: &Found, property: &str) -> Option<i32> {
         return match property {
             "execisansinullson" | "isansinullson" => Some(i32::from(module.ansi_nulls)),
             "execisquotedidenton" | "isquotedidenton" => Some(i32::from(module.quoted_identifier)),
-            "isencrypted" | "isschemabound" | "execisstartup" | "isindexed" | "isindexable" => {
-                Some(0)
-            }
+            "isschemabound" => Some(i32::from(crate::run::is_schema_bound(&module))),
+            "isencrypted" | "execisstartup" | "isindexed" | "isindexable" => Some(0),
             _ => None,
         };
     }

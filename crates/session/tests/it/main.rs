@@ -40,6 +40,7 @@ mod instances;
 mod isolation;
 mod kept_room;
 mod little_memory;
+mod log_chains;
 mod logins;
 mod other_databases;
 mod outside_once;

@@ -20,11 +20,11 @@ use duramen_os::{Disk, Env, IoError, thread};
 use duramen_wal::{Growth, LaidLog, LogError, LogFileSpec};
 
 use super::overlay::{OverlayDisk, OverlayFile};
-use crate::OpenDatabase;
 use crate::engine::{Database, Engine, EngineConfig};
 use crate::error::io_error;
 use crate::files::{DataFile, DataFileSpec};
 use crate::log_files::log_header;
+use crate::{OpenDatabase, RecoveryModel};
 
 /// Bytes of the copy's buffer pool at most.
 const POOL: u64 = 16 << 20;
@@ -202,6 +202,7 @@ impl Snapshot {
                 data: self.data.clone(),
                 log: vec![self.log.clone()],
                 sector: self.sector,
+                model: RecoveryModel::Simple,
                 restored: true,
             },
         )

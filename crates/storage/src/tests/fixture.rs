@@ -118,6 +118,7 @@ pub fn open_as(engine: &Arc<Engine>, id: u16, name: &str) -> SqlResult<Arc<Datab
         data: data_files(name),
         log: log_files(name),
         sector: 512,
+        model: crate::RecoveryModel::Simple,
         restored: false,
     };
     Database::open(engine, &spec)

@@ -60,6 +60,7 @@ fn opened_on(engine: &Arc<Engine>) -> SqlResult<Arc<Database>> {
         data: data_files("t"),
         log: logs(),
         sector: 512,
+        model: crate::RecoveryModel::Simple,
         restored: false,
     };
     Database::open(engine, &spec)
