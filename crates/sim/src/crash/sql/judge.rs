@@ -309,6 +309,10 @@ impl<'a> Context<'a> {
         text: &str,
     ) -> Result<(), Fault> {
         let interrupted = self.cancelled || self.killed;
+        // The locks of what was refused stay until the transaction ends.
+        if let (Effect::Do(op), Some(txn)) = (&stmt.effect, &mut life.who[self.who].txn) {
+            txn.undone.push(op.clone());
+        }
         let doomed = interrupted && number == DOOMED_AT_THE_END;
         let snapshot = life.who[self.who].level == Level::Snapshot;
         let full = life.world.tight && number == LOG_FULL;

@@ -34,7 +34,7 @@ pub const STUCK: Duration = Duration::from_secs(300);
 pub struct Txn {
     pub depth: u32,
     pub ops: Vec<Op>,
-    /// Those that a savepoint has undone: their locks stay.
+    /// Those that a savepoint has undone, and those that were refused: their locks stay.
     pub undone: Vec<Op>,
     /// Savepoints: name, operations and kinds before it.
     pub saves: Vec<(String, usize, usize)>,
