@@ -1,4 +1,7 @@
-//! The room order: `ARCHITECTURE.md` holds the table of allowed imports, each `Cargo.toml` what is imported.
+//! The room order: `ARCHITECTURE.md` holds the table of allowed imports, each `Cargo.toml` what is imported. Rooms within a
+//! crate are `inner`'s.
+
+mod inner;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,6 +24,7 @@ pub fn violations() -> Vec<String> {
             continue;
         };
         wrong.extend(check(&map, &room, &imports(&text)));
+        wrong.extend(inner::violations(&room, &entry.path()));
         rooms.insert(room);
     }
     for room in map.keys().filter(|r| !rooms.contains(*r)) {

@@ -22,7 +22,7 @@ pub(crate) use row::insert_row;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_tsql::ast;
+use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::{SqlType, Value};
 
 use self::bound::{Later, planned};
@@ -311,13 +311,35 @@ pub(crate) fn into_table(host: &dyn Host, kind: &ast::TargetKind) -> SqlResult<A
     target_table(host, &target)
 }
 
-/// Binds an INSERT. INSERT ... EXEC is the session's, which gives the rows to [`insert_rows`].
-pub fn insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
-    planned(bound_insert(Binder::new(host), stmt)?)
+/// Binds a statement that changes rows; `None` for any other. The rows of INSERT ... EXEC are the session's, which gives them
+/// to [`insert_rows`].
+pub fn bind(host: &dyn Host, statement: &StatementKind) -> SqlResult<Option<Dml>> {
+    bound(Binder::new(host), statement)?
+        .map(planned)
+        .transpose()
 }
 
-/// Binds an INSERT with this binder, to be planned when it is reached.
-pub fn bound_insert(mut binder: Binder<'_>, stmt: &ast::InsertStmt) -> SqlResult<BoundDml> {
+/// The same with this binder, to be planned when it is reached.
+pub fn bound(binder: Binder<'_>, statement: &StatementKind) -> SqlResult<Option<BoundDml>> {
+    match statement {
+        StatementKind::Insert(stmt) => bound_insert(binder, stmt).map(Some),
+        StatementKind::Update(stmt) => bound_update(binder, stmt).map(Some),
+        StatementKind::Delete(stmt) => bound_delete(binder, stmt).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Whether a statement that changes rows has an OUTPUT clause.
+pub fn has_output(statement: &StatementKind) -> bool {
+    match statement {
+        StatementKind::Insert(stmt) => stmt.output.is_some(),
+        StatementKind::Update(stmt) => stmt.output.is_some(),
+        StatementKind::Delete(stmt) => stmt.output.is_some(),
+        _ => false,
+    }
+}
+
+fn bound_insert(mut binder: Binder<'_>, stmt: &ast::InsertStmt) -> SqlResult<BoundDml> {
     let bound = binder.with_all_names(|b| bind_insert(b, stmt, None));
     bound.map_err(|e| e.at_line(stmt.target.line as i32))
 }
@@ -507,13 +529,7 @@ fn unify_rows(
     Ok(())
 }
 
-/// Binds an UPDATE.
-pub fn update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
-    planned(bound_update(Binder::new(host), stmt)?)
-}
-
-/// Binds an UPDATE with this binder, to be planned when it is reached.
-pub fn bound_update(mut binder: Binder<'_>, stmt: &ast::UpdateStmt) -> SqlResult<BoundDml> {
+fn bound_update(mut binder: Binder<'_>, stmt: &ast::UpdateStmt) -> SqlResult<BoundDml> {
     let bound = binder.with_all_names(|b| bind_update(b, stmt));
     bound.map_err(|e| e.at_line(stmt.target.line as i32))
 }
@@ -650,13 +666,7 @@ fn variable_target(
     Ok((slot, binder.coerce(value, ty)?))
 }
 
-/// Binds a DELETE.
-pub fn delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
-    planned(bound_delete(Binder::new(host), stmt)?)
-}
-
-/// Binds a DELETE with this binder, to be planned when it is reached.
-pub fn bound_delete(mut binder: Binder<'_>, stmt: &ast::DeleteStmt) -> SqlResult<BoundDml> {
+fn bound_delete(mut binder: Binder<'_>, stmt: &ast::DeleteStmt) -> SqlResult<BoundDml> {
     let bound = binder.with_all_names(|b| bind_delete(b, stmt));
     bound.map_err(|e| e.at_line(stmt.target.line as i32))
 }

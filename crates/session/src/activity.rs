@@ -19,14 +19,18 @@ use duramen_os::sync::{Global, Mutex};
 use duramen_os::thread::Conduct;
 use duramen_txn::{LockOwner, Transaction};
 
-use crate::dbcc::TraceFlags;
+use crate::cancel::CancelToken;
 use crate::live_plan::LivePlan;
+use crate::login::LoginRequest;
 use crate::options::Options;
 use crate::program::Program;
 use crate::security::Who;
-use crate::session::{CancelToken, LoginRequest};
 use crate::statements::Kind;
+use crate::trace_flags::TraceFlags;
 use crate::work::{Pages, SessionWork, Times};
+
+/// What a session takes that has done nothing yet: itself, what others see of it, its connection.
+pub(crate) const SESSION_BYTES: u64 = 40 << 10;
 
 const IDLE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -374,7 +378,7 @@ impl Activity {
 
     /// Bytes that the session takes, whatever its statements hold while they run.
     pub fn memory_bytes(&self) -> u64 {
-        crate::instance::SESSION_BYTES + self.memory.load(Relaxed)
+        crate::activity::SESSION_BYTES + self.memory.load(Relaxed)
     }
 
     /// What SET CONTEXT_INFO has said.

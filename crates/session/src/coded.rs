@@ -6,8 +6,8 @@
 use duramen_base::{SqlError, messages};
 use duramen_catalog::ObjectKind;
 
-use crate::security::needs::{ASKS, CONTROL_SERVER, FACTS, LOGINS, OWN, OWNER, SETTINGS};
-use crate::security::{Need, Needs, Of, Right};
+use crate::rights::needs::{ASKS, CONTROL_SERVER, FACTS, LOGINS, OWN, OWNER, SETTINGS};
+use crate::rights::{Need, Needs, Of, Right};
 
 /// `type` of procedures that SQL Server has as code.
 pub(crate) const EXTENDED: ObjectKind = ObjectKind(*b"X ");

@@ -9,17 +9,17 @@ pub(crate) mod options;
 mod removal;
 mod tempdb;
 
-pub use options::switch;
-
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast::{self, AlterDatabaseAction};
 use duramen_types::CollationId;
 
-use crate::databases::{Databases, OpenDb};
+use crate::cancel::CancelToken;
+use crate::databases::Databases;
 use crate::instance::Instance;
-use crate::session::{CancelToken, Session};
+use crate::open_db::OpenDb;
+use crate::session::Session;
 
 /// One of these statements at work for a session.
 pub(crate) struct Admin<'s> {

@@ -23,45 +23,12 @@ use duramen_txn::{DelayedDurability, IsolationLevel, Transaction, TxnKind};
 use duramen_types::CollationId;
 use duramen_wal::{Growth, LogFileSpec, LogProfile};
 
+use crate::database_options::option;
+use crate::open_db::OpenDb;
 use crate::places::{FilesConfig, resolve};
 use crate::statistics::Statistics;
 use crate::stored::Shapes;
 use crate::unavailable::Unavailable;
-
-/// Bits of `DatabaseEntry::options`, ours.
-pub mod option {
-    pub const RECOVERY_FULL: u64 = 1;
-    pub const DELAYED_ALLOWED: u64 = 2;
-    pub const DELAYED_FORCED: u64 = 4;
-    pub const READ_COMMITTED_SNAPSHOT: u64 = 1 << 32;
-    pub const ALLOW_SNAPSHOT: u64 = 1 << 33;
-    /// What a new database takes over from model.
-    pub const INHERITED: u64 = READ_COMMITTED_SNAPSHOT
-        | ALLOW_SNAPSHOT
-        | RECOVERY_FULL
-        | BULK_LOGGED
-        | DELAYED_ALLOWED
-        | DELAYED_FORCED
-        | 0xfff << 16;
-    /// Files are being made: the next start takes them away.
-    pub const CREATING: u64 = 1 << 4;
-    /// Files are being deleted: the next start goes on.
-    pub const DROPPING: u64 = 1 << 5;
-    pub const OFFLINE: u64 = 1 << 6;
-    pub const READ_ONLY: u64 = 1 << 7;
-    pub const SINGLE_USER: u64 = 1 << 8;
-    pub const RESTRICTED_USER: u64 = 1 << 9;
-    /// A restore has begun and not ended.
-    pub const RESTORING: u64 = 1 << 10;
-    pub const BULK_LOGGED: u64 = 1 << 11;
-    /// Restored files wait beside those whose places they take: the next start goes on.
-    pub const SWAPPING: u64 = 1 << 12;
-    /// Open for reading between two restores; never in master's row.
-    pub const STANDBY: u64 = 1 << 13;
-    /// Open as its files are, without recovery.
-    pub const EMERGENCY: u64 = 1 << 14;
-    // From 1 << 16 on: `database_ddl::options::SWITCHES`.
-}
 
 const PAGE: u64 = 8192;
 
@@ -80,39 +47,6 @@ pub struct StorageConfig {
     pub instant_file_init: bool,
     /// Places and space for files.
     pub files: FilesConfig,
-}
-
-/// An open database with its catalog and its entry in `master`.
-pub struct OpenDb {
-    pub db: Arc<Database>,
-    pub catalog: Arc<CatalogDb>,
-    pub entry: RwLock<DatabaseEntry>,
-    /// Of its tables' columns.
-    pub statistics: Statistics,
-    pub shapes: Shapes,
-    pub(crate) usage: crate::usage::IndexUsage,
-}
-
-impl OpenDb {
-    /// Whether a switch of ALTER DATABASE that is remembered by name is on.
-    pub fn has_switch(&self, name: &str) -> bool {
-        let options = self.entry.read().options;
-        crate::database_ddl::switch(options, name).unwrap_or(false)
-    }
-
-    pub fn is_read_only(&self) -> bool {
-        self.entry.read().options & option::READ_ONLY != 0
-    }
-
-    /// 3908: it is in emergency mode. 3906: it is READ_ONLY, or a standby.
-    pub(crate) fn check_writable(&self) -> SqlResult<()> {
-        let message = match self.entry.read().options {
-            bits if bits & option::EMERGENCY != 0 => &messages::DATABASE_EMERGENCY,
-            bits if bits & option::READ_ONLY != 0 => &messages::DATABASE_READ_ONLY,
-            _ => return Ok(()),
-        };
-        Err(SqlError::new(message, &[&self.db.name]))
-    }
 }
 
 /// A filegroup of CREATE DATABASE; the first is PRIMARY and has no name.
@@ -245,9 +179,9 @@ impl Databases {
         }
     }
 
-    pub(crate) fn event_folders(&self) -> crate::xe::file::Folders {
+    pub(crate) fn event_folders(&self) -> crate::folders::Folders {
         let (config, disk) = (self.config.clone(), self.engine.env.disk.clone());
-        crate::xe::file::Folders {
+        crate::folders::Folders {
             disk: disk.clone(),
             log: self.config.data_dir.join("log"),
             resolve: Arc::new(move |path| resolve(&config, &*disk, path)),
@@ -270,7 +204,7 @@ impl Databases {
             data,
             log,
             sector: self.config.sector,
-            model: crate::backup::model_of(entry.options),
+            model: crate::database_options::model_of(entry.options),
             restored: false,
         }
     }
@@ -285,7 +219,7 @@ impl Databases {
         if let Some(log) = db.log() {
             self.gate.attach(db.id, log);
         }
-        db.start_recovery_model(crate::backup::model_of(entry.options));
+        db.start_recovery_model(crate::database_options::model_of(entry.options));
         db.set_truncate_on_checkpoint(self.opening.is_over() || db.id == DbId::TEMPDB);
         db.transactions
             .set_delayed_durability(durability_of(entry.options));

@@ -27,18 +27,16 @@ use duramen_storage::inspect::IndexRows;
 use duramen_tsql::ast::{Dbcc, DbccArg, NamedOption};
 use duramen_types::SqlType;
 
-use crate::databases::OpenDb;
+use crate::cancel::CancelToken;
 use crate::metadata;
-use crate::security::needs::{
+use crate::open_db::OpenDb;
+use crate::rights::needs::{
     ALTERS_OBJECT, CHANGES_STATE, FACTS, OWN, OWN_SESSIONS, OWNER, OWNER_OF_ARGUMENT, SERVER_STATE,
 };
-use crate::security::{Given, Need, Needs, Of, Right};
-use crate::session::{CancelToken, Session};
-
-pub(crate) use trace::{DEADLOCK_LIST, NO_BACKUP_LINES, OUTPUT_TO_LOG, TraceFlags, ZEROING};
-
-/// Name, type, nullable.
-pub type Columns = &'static [(&'static str, SqlType, bool)];
+use crate::rights::{Need, Needs, Of, Right};
+use crate::security::Given;
+use crate::session::Session;
+use crate::sink::Columns;
 
 /// A result set whose columns are known when it is made.
 pub type Set = (Vec<(&'static str, SqlType, bool)>, Vec<Row>);
@@ -116,7 +114,7 @@ pub(crate) fn needs() -> impl Iterator<Item = (&'static str, Needs)> {
 
 /// Every trace flag that is accepted, and what it does.
 pub fn trace_flags() -> impl Iterator<Item = (i64, &'static str)> {
-    trace::all()
+    crate::trace_flags::known()
 }
 
 /// Name and options of every statement.

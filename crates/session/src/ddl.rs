@@ -5,14 +5,12 @@ mod computed;
 mod constraints;
 mod identity;
 pub(crate) mod indexes;
-mod normal;
 mod partitions;
 mod schemas;
 pub(crate) mod statistics;
 mod switch;
 mod types;
 
-pub(crate) use normal::normal as normal_form;
 pub(crate) use partitions::parameter_type;
 
 use std::cell::RefCell;
@@ -28,10 +26,10 @@ use duramen_tsql::ast;
 use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction};
 use duramen_types::{CollationId, SqlType, TypeId};
 
-pub(crate) use self::identity::may_count;
-use crate::databases::OpenDb;
+use crate::bound::REBINDS;
 use crate::host::HostView;
-use crate::run::REBINDS;
+use crate::normal;
+use crate::open_db::OpenDb;
 
 const ABSENT_IN_INDEX: &str = "an index on a computed column that is not PERSISTED";
 

@@ -39,13 +39,12 @@ use duramen_os::{Env, IoError};
 
 use self::entry::Entry;
 use self::file::{Archive, Files};
-pub(crate) use self::preamble::shown_name;
 use self::repeats::Repeats;
 use crate::activity::Activity;
 use crate::databases::StorageConfig;
-use crate::dbcc::TraceFlags;
+use crate::event_classes::{Column, class};
 use crate::trace::TraceRow;
-use crate::trace::classes::{Column, class};
+use crate::trace_flags::TraceFlags;
 use crate::xe::Xe;
 
 /// Is given each line as it is written.

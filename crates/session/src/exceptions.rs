@@ -11,7 +11,7 @@ use duramen_os::sync::Global;
 use duramen_os::thread;
 use duramen_os::time::{self, WallTime};
 
-use crate::session::LoginRequest;
+use crate::login::LoginRequest;
 
 /// Records of all instances of the process.
 const KEPT: usize = 1024;
@@ -179,7 +179,7 @@ impl Record<Refusal> {
 
 /// `5/6/2024 17:30:26.664`, of `2024-05-06T17:30:26.664Z`.
 fn recorded(at: WallTime) -> String {
-    let text = crate::xe::render::timestamp(at);
+    let text = crate::timestamp::timestamp(at);
     let Some((date, clock)) = text.trim_end_matches('Z').split_once('T') else {
         return text;
     };

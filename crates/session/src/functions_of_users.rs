@@ -21,10 +21,11 @@ use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ModuleKind, StatementKind, TargetKind};
 use duramen_types::{SqlType, Target, TypeId, Value};
 
+use crate::bound::{Bound, Plans};
 use crate::host::HostView;
 use crate::program::{BodyOf, Op, Program};
 use crate::programs::{Callable, Parameter};
-use crate::run::{Bound, Plans, callable, telling};
+use crate::run::{callable, telling};
 use crate::session::Session;
 use crate::statement_stats::Running;
 use crate::statements::Kind;
@@ -469,12 +470,8 @@ impl FunctionRun<'_> {
                 self.row_count = self.with_cx(|cx| plan.rows(cx).map(|rows| rows.len() as u64))?;
             }
             Op::Run(kind) => {
-                let dml = match kind {
-                    StatementKind::Insert(s) => dml::insert(self.host, s)?,
-                    StatementKind::Update(s) => dml::update(self.host, s)?,
-                    StatementKind::Delete(s) => dml::delete(self.host, s)?,
-                    _ => return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])),
-                };
+                let internal = || SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]);
+                let dml = dml::bind(self.host, kind)?.ok_or_else(internal)?;
                 let done = self.with_cx(|cx| dml.run(cx));
                 dml.statement_ended(done.is_ok());
                 self.row_count = done?;

@@ -14,10 +14,12 @@ use duramen_storage::backup::{BackupSet, Media, SetHeader, SetKind};
 use duramen_types::{DateTime, SqlType, Value, to_display};
 
 use crate::backup::show::{files, header};
-use crate::dbcc::Columns;
+use crate::cancel::CancelToken;
 use crate::instance::Instance;
+use crate::login::LoginRequest;
 use crate::security::Who;
-use crate::session::{CancelToken, LoginRequest, Session};
+use crate::session::Session;
+use crate::sink::Columns;
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 
 const TABLES: &str = include_str!("resource/msdb.sql");

@@ -2,11 +2,10 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use duramen_base::{SessionId, SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, ObjectKind};
 use duramen_query::host::{
     Host, InlineFunction, Parallelism, Source, Table, UserFunction, VirtualTable, WorkerHost,
@@ -15,115 +14,23 @@ use duramen_query::memory::MemoryTable;
 use duramen_query::spill::{SpillFile, Workspace};
 use duramen_query::{Binder, Expr, Kind, Row};
 use duramen_tsql::ast;
-use duramen_txn::gate::SessionDeps;
-use duramen_txn::{IsolationLevel, ReadView, Transaction};
+use duramen_txn::{IsolationLevel, Transaction};
 use duramen_types::{CollationId, ConvertCtx, SqlType, Value};
 
 use crate::activity::Activity;
+use crate::cancel::CancelToken;
+use crate::context::Context;
 use crate::functions_of_users::{self, BodyFunction, TableResult};
-use crate::instance::Instance;
 use crate::named::Named;
 use crate::parallel::Helpers;
 use crate::partition_number::{self, PartitionNumber};
 use crate::program::Variable;
+use crate::rights::Right;
 use crate::run::Meaning;
-use crate::security::{Caller, Right, Visible, Who, refused_view};
-use crate::session::{CancelToken, Session};
+use crate::security::{Caller, refused_view};
+use crate::session::Session;
 use crate::views::first_result_set::{self, Describe};
 use crate::{functions, globals, resource, views};
-
-/// View, column id, name, type and nullability.
-type SystemColumn = (i32, i32, String, SqlType, bool);
-
-/// The columns of the views in the resource room, once they are known.
-#[derive(Default)]
-pub struct SystemColumns {
-    pub columns: OnceLock<Vec<SystemColumn>>,
-    busy: AtomicBool,
-}
-
-/// Where a statement runs; mostly the same for all of a session.
-#[derive(Clone)]
-pub struct Surroundings {
-    pub instance: Arc<Instance>,
-    /// What the session's replies depend on.
-    pub deps: Arc<SessionDeps>,
-    /// Who asks.
-    pub who: Arc<Who>,
-    /// The current database.
-    pub database: Arc<str>,
-    /// The number of the one that the session has its seat in: not the current one within a module of another.
-    pub seat: u16,
-    pub session: SessionId,
-}
-
-impl Surroundings {
-    pub fn of(session: &Session) -> Arc<Surroundings> {
-        Arc::new(Surroundings {
-            instance: session.instance.clone(),
-            deps: session.deps.clone(),
-            who: session.who.clone(),
-            database: session.database.clone(),
-            seat: session.activity.database(),
-            session: session.spid,
-        })
-    }
-
-    /// Whether the session is still there.
-    pub fn has(&self, session: &Session) -> bool {
-        Arc::ptr_eq(&self.who, &session.who)
-            && Arc::ptr_eq(&self.database, &session.database)
-            && self.seat == session.activity.database()
-    }
-}
-
-/// What tables and views find again behind `Host::session`.
-#[derive(Clone)]
-pub struct Context {
-    around: Arc<Surroundings>,
-    /// The transaction of the running statement; none while binding.
-    pub transaction: Option<Arc<Transaction>>,
-    /// READ_COMMITTED_SNAPSHOT: what the running statement sees, from its first look at such a database on.
-    pub view: Arc<OnceLock<ReadView>>,
-}
-
-impl Context {
-    /// Who asks, and where.
-    pub fn caller(&self) -> Caller<'_> {
-        Caller {
-            who: &self.who,
-            databases: &self.instance.databases,
-            database: &self.database,
-            session: self.session,
-        }
-    }
-
-    /// The catalog of the current database, as far as who asks may see it.
-    pub fn visible(&self) -> SqlResult<Arc<Visible>> {
-        match self.instance.databases.find(&self.database) {
-            Some(db) => self.instance.pictures.of(&self.caller(), &db),
-            None => Ok(Arc::default()),
-        }
-    }
-
-    /// The same in another database.
-    pub fn within(&self, database: &str) -> Context {
-        let mut surroundings = (*self.around).clone();
-        surroundings.database = database.into();
-        Context {
-            around: Arc::new(surroundings),
-            ..self.clone()
-        }
-    }
-}
-
-impl Deref for Context {
-    type Target = Surroundings;
-
-    fn deref(&self) -> &Surroundings {
-        &self.around
-    }
-}
 
 /// Of a text that can name none.
 static NO_VARIABLES: Named<Variable> = Named::new();
@@ -151,9 +58,9 @@ impl<'s> HostView<'s> {
         transaction: Option<Arc<Transaction>>,
         cancel: &'s CancelToken,
     ) -> HostView<'s> {
-        let known = session.around.as_ref().filter(|p| p.has(session));
+        let known = session.around.as_ref().filter(|p| session.is_there(p));
         let context = Context {
-            around: known.map_or_else(|| Surroundings::of(session), Arc::clone),
+            around: known.map_or_else(|| session.surroundings(), Arc::clone),
             transaction,
             view: Arc::default(),
         };
@@ -227,7 +134,7 @@ impl HostView<'_> {
 
     /// Whether a column of the database that says neither NULL nor NOT NULL allows NULL.
     pub fn null_by_default(&self, database: &str) -> bool {
-        crate::options::null_by_default(self.session, database)
+        crate::session::null_by_default(self.session, database)
     }
 
     /// SET ANSI_PADDING.
@@ -417,7 +324,7 @@ impl HostView<'_> {
         if let Some(table) = self.pseudo_table(name) {
             return Ok(Some(Source::Table(table)));
         }
-        if crate::run::is_temporary(name) {
+        if crate::temporary::is_temporary(name) {
             return Ok(self.session.temporary(name)?.map(Source::Table));
         }
         let qualified = &self.qualified(name);

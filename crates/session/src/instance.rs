@@ -10,41 +10,34 @@ use duramen_observe::{Counter, CpuMark, count};
 use duramen_os::Env;
 use duramen_os::memory::{Clerk, Tally, out_of_memory};
 use duramen_os::sync::Mutex;
-use duramen_os::time::{self, WallTime};
+use duramen_os::time::{self};
 use duramen_query::host::{Parallelism, Source};
 use duramen_query::spill::Workspace;
 use duramen_tsql::ast;
 use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction};
 
 use crate::activity::Activity;
+use crate::activity::SESSION_BYTES;
 use crate::admission::Admission;
 use crate::app_locks::AppLocks;
+use crate::context::SystemColumns;
 use crate::databases::{Databases, StorageConfig};
 use crate::error_log::{Echo, ErrorLog};
-use crate::host::SystemColumns;
+use crate::event_classes::{Column, class};
 use crate::load::{Departed, Load};
+use crate::login::Listener;
+use crate::login::LoginRequest;
 use crate::plan_cache::PlanCache;
 use crate::security::Who;
-use crate::session::{LoginRequest, Session};
+use crate::session::Session;
 use crate::settings::{Settings, option};
 use crate::startup::Later;
 use crate::stored::StoredTable;
-use crate::trace::classes::{Column, class};
 use crate::trace::{DefaultTrace, TraceRow};
 use crate::xe::Xe;
 
 /// User sessions start here, as those below belong to the system.
 const FIRST_USER_SESSION: u16 = 51;
-
-/// What a session takes that has done nothing yet: itself, what others see of it, its connection.
-pub(crate) const SESSION_BYTES: u64 = 40 << 10;
-
-/// Where clients connect to, and since when.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Listener {
-    pub address: SocketAddr,
-    pub since: WallTime,
-}
 
 /// The dedicated administrator connection is one, and a sysadmin's.
 fn may_administer(who: &Who, sessions: &BTreeMap<SessionId, Arc<Activity>>) -> SqlResult<()> {
@@ -111,7 +104,7 @@ pub struct Instance {
     /// Catalogs as logins see them.
     pub(crate) pictures: crate::security::Pictures,
     /// DBCC TRACEON with -1.
-    pub(crate) trace: Arc<crate::dbcc::TraceFlags>,
+    pub(crate) trace: Arc<crate::trace_flags::TraceFlags>,
 }
 
 impl Instance {
@@ -171,7 +164,7 @@ impl Instance {
             &error_log,
             memory,
         );
-        let trace = Arc::new(crate::dbcc::TraceFlags::default());
+        let trace = Arc::new(crate::trace_flags::TraceFlags::default());
         error_log.attach(&xe, &trace);
         let workspace = usize::try_from(workspace).unwrap_or(usize::MAX);
         let workspace = Workspace::of(memory, workspace);

@@ -5,7 +5,8 @@
 use duramen_base::SqlResult;
 use duramen_txn::IsolationLevel;
 
-use crate::session::{CancelToken, Session};
+use crate::cancel::CancelToken;
+use crate::session::Session;
 use crate::sink::{Done, ResultSink};
 
 /// What a transaction begins with.

@@ -14,8 +14,9 @@ use duramen_catalog::{
 };
 use duramen_types::{SqlType, TypeId, Value};
 
-use crate::databases::OpenDb;
 use crate::functions::{Args, Function, function, int, number, text};
+use crate::multipart::parts;
+use crate::open_db::OpenDb;
 use crate::session::Session;
 use crate::{table_types, views};
 
@@ -121,45 +122,6 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         properties::type_property,
     ),
 ];
-
-/// `a.b.c` in parts, last first; brackets and double quotes delimit. `None` for what is not a name.
-pub(crate) fn parts(name: &str) -> Option<Vec<String>> {
-    let mut out = Vec::new();
-    let mut chars = name.trim().chars().peekable();
-    loop {
-        let mut part = String::new();
-        let end = match chars.peek() {
-            Some('[') => Some(']'),
-            Some('"') => Some('"'),
-            _ => None,
-        };
-        if let Some(end) = end {
-            chars.next();
-            loop {
-                match chars.next()? {
-                    c if c == end && chars.peek() == Some(&end) => {
-                        chars.next();
-                        part.push(end);
-                    }
-                    c if c == end => break,
-                    c => part.push(c),
-                }
-            }
-        } else {
-            while let Some(c) = chars.next_if(|c| *c != '.') {
-                part.push(c);
-            }
-        }
-        out.push(part);
-        match chars.next() {
-            None => break,
-            Some('.') => {}
-            Some(_) => return None,
-        }
-    }
-    out.reverse();
-    (out.len() <= 3).then_some(out)
-}
 
 /// The database of a name or, without one, the current database.
 fn database(s: &Session, name: Option<&str>) -> Option<Arc<OpenDb>> {

@@ -23,7 +23,10 @@ use duramen_query::MissingIndex;
 use duramen_query::host::StoredId;
 use duramen_tsql::ast::bracketed;
 
-use crate::databases::Databases;
+use crate::open_db::OpenDb;
+
+/// Finds an open database.
+type Open<'a> = &'a dyn Fn(DbId) -> Option<Arc<OpenDb>>;
 
 /// How many indexes are kept.
 pub(crate) const MOST: usize = 600;
@@ -136,8 +139,8 @@ fn form_of(table: &TableDef) -> Form {
     (columns, indexes.collect())
 }
 
-fn current(databases: &Databases, id: StoredId) -> Option<Form> {
-    let db = databases.get(DbId(id.database))?;
+fn current(open: Open<'_>, id: StoredId) -> Option<Form> {
+    let db = open(DbId(id.database))?;
     let table = db.catalog.table(ObjectId(id.object)).ok()??;
     Some(form_of(&table))
 }
@@ -167,14 +170,14 @@ impl MissingIndexes {
     /// A statement has been bound that would be cheaper with these indexes.
     pub fn bound(
         &self,
-        databases: &Databases,
+        open: Open<'_>,
         found: &[MissingIndex],
         statement: &Statement,
     ) -> Vec<Missed> {
         found
             .iter()
             .filter_map(|index| {
-                let form = current(databases, index.table)?;
+                let form = current(open, index.table)?;
                 let group = self.group(index, form)?;
                 group.uses.lock().compiles += 1;
                 let query = (statement.query_hash, statement.plan_hash);
@@ -239,10 +242,10 @@ impl MissingIndexes {
     }
 
     /// All that is known of tables as they are now, in the order in which they were found.
-    pub fn all(&self, databases: &Databases) -> Vec<Arc<Group>> {
+    pub fn all(&self, open: Open<'_>) -> Vec<Arc<Group>> {
         let tables: Vec<StoredId> = self.state.lock().tables.keys().copied().collect();
         for id in tables {
-            let now = current(databases, id);
+            let now = current(open, id);
             let mut state = self.state.lock();
             if state.tables.get(&id).map(|(form, _)| form) != now.as_ref() {
                 state.tables.remove(&id);

@@ -1,12 +1,8 @@
 //! SET options of a session and their numbers in `@@OPTIONS`.
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::fold;
 use duramen_txn::IsolationLevel;
 use duramen_types::{ConvertCtx, DateOrder, Language};
-
-use crate::database_ddl::switch;
-use crate::session::Session;
 
 /// Whether statements are run, or their plans shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,21 +257,6 @@ impl Options {
             | bit(self.concat_null_yields_null, 4096)
             | bit(self.numeric_roundabort, 8192)
             | bit(self.xact_abort, 16384)
-    }
-}
-
-/// Whether a column that says neither NULL nor NOT NULL allows NULL: by ANSI_NULL_DFLT_ON and _OFF, and where both are OFF
-/// by the database's ANSI_NULL_DEFAULT.
-pub(crate) fn null_by_default(session: &Session, database: &str) -> bool {
-    let options = &session.options;
-    match (options.ansi_null_dflt_on, options.ansi_null_dflt_off) {
-        (true, _) => true,
-        (_, true) => false,
-        _ => {
-            let all = session.instance.databases.listed();
-            let meant = all.iter().find(|(e, _)| fold(&e.name) == fold(database));
-            meant.is_some_and(|(e, _)| switch(e.options, "ANSI_NULL_DEFAULT") == Some(true))
-        }
     }
 }
 

@@ -17,9 +17,10 @@ use duramen_query::spill::{SpillFile, Workspace};
 use duramen_tsql::ast;
 use duramen_types::{CollationId, SqlType, Value};
 
-use crate::host::Context;
+use crate::cancel::CancelToken;
+use crate::context::Context;
 use crate::instance::Instance;
-use crate::session::{CancelToken, Session};
+use crate::session::Session;
 use crate::settings::option;
 use crate::usage::{self, Noted};
 

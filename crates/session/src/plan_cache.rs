@@ -27,9 +27,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use duramen_os::memory::{Broker, Cache, Clerk, Tally};
 use duramen_os::sync::Mutex;
 
+use crate::bound::Plans;
 use crate::program::Program;
 use crate::programs::{Callable, Parameter};
-use crate::run::Plans;
 use crate::statement_stats::Standing;
 use texts::SeededTexts;
 
@@ -447,7 +447,14 @@ mod tests {
             quoted_identifier: true,
         };
         let batch = duramen_tsql::parse_batch(text, &options).unwrap();
-        let program = compile(text, batch.statements, Default::default(), BodyOf::Batch).unwrap();
+        let program = compile(
+            text,
+            batch.statements,
+            Default::default(),
+            BodyOf::Batch,
+            |_| Ok(()),
+        )
+        .unwrap();
         Callable {
             bytes: 5000,
             bound: Plans::none(program.steps.len()),

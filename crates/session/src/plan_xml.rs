@@ -15,8 +15,9 @@ use duramen_query::showplan::{
     PlanLine, PlannedStatement, Took, document, lines_of, of_expression,
 };
 
+use crate::bound::Bound;
+use crate::program::shown::kind_of;
 use crate::program::{Op, Program};
-use crate::run::{Bound, kind_of};
 
 /// A statement's operators, and how many threads it is to use where that is known.
 pub type Planned = (Vec<PlanLine>, Option<usize>);
@@ -179,7 +180,14 @@ mod tests {
             quoted_identifier: true,
         };
         let batch = duramen_tsql::parse_batch(text, &options).unwrap();
-        let program = compile(text, batch.statements, Default::default(), BodyOf::Batch).unwrap();
+        let program = compile(
+            text,
+            batch.statements,
+            Default::default(),
+            BodyOf::Batch,
+            |_| Ok(()),
+        )
+        .unwrap();
         let mut none = |_: usize| Ok(Planned::default());
         let whole = of_program(&program, None, false, &mut none).unwrap();
         let mut out = String::new();

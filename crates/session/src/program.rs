@@ -5,6 +5,8 @@
 //! yet when their operation is reached, so that a batch may create what it uses.
 
 mod blocks;
+pub(crate) mod handle;
+pub(crate) mod shown;
 
 use std::collections::BTreeMap;
 
@@ -148,7 +150,11 @@ struct Goto {
     blocks: Vec<Block>,
 }
 
+/// What refuses a statement that nothing here runs, when it is compiled: 40517.
+pub type Check = fn(&StatementKind) -> SqlResult<()>;
+
 struct Compiler<'t> {
+    check: Check,
     text: &'t str,
     body_of: BodyOf,
     steps: Vec<Step>,
@@ -178,13 +184,14 @@ pub fn compile(
     statements: Vec<Statement>,
     given: Named<Variable>,
     body_of: BodyOf,
+    check: Check,
 ) -> SqlResult<Program> {
     compile_typed(
         text,
         statements,
         (given, Vec::new()),
         body_of,
-        &NoTableTypes,
+        (&NoTableTypes, check),
     )
 }
 
@@ -194,7 +201,7 @@ pub fn compile_typed(
     statements: Vec<Statement>,
     (given, given_tables): (Named<Variable>, Vec<(String, TableType)>),
     body_of: BodyOf,
-    types: &dyn TableTypes,
+    (types, check): (&dyn TableTypes, Check),
 ) -> SqlResult<Program> {
     let table = |(name, ty): &(String, TableType)| MemoryTableDef {
         name: name.clone(),
@@ -202,6 +209,7 @@ pub fn compile_typed(
     };
     let mut c = Compiler {
         types,
+        check,
         tables: given_tables.iter().map(table).collect(),
         table_names: given_tables.iter().map(|(name, _)| name.clone()).collect(),
         given_tables: given_tables.len(),
@@ -453,7 +461,7 @@ impl Compiler<'_> {
             _ => s.span.end,
         };
         self.span = (s.span.start as usize, end as usize);
-        let refused = crate::refused::check(&s.kind);
+        let refused = (self.check)(&s.kind);
         refused.map_err(|e| e.at_line(line as i32))?;
         if self.body_of == BodyOf::Trigger {
             crate::refused::in_trigger(Kind::of(&s.kind)).map_err(|e| e.at_line(line as i32))?;
@@ -589,7 +597,7 @@ impl Compiler<'_> {
                 self.emit(Op::Return(value), line);
             }
             other => {
-                if crate::run::sets_showplan(&other) {
+                if crate::program::shown::sets_showplan(&other) {
                     self.shown = Some(line);
                 }
                 self.check_target(&other, line)?;

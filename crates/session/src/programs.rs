@@ -11,8 +11,8 @@ use duramen_os::memory::{Account, Broker, Clerk};
 use duramen_tsql::ast;
 use duramen_types::SqlType;
 
+use crate::bound::Plans;
 use crate::program::Program;
-use crate::run::Plans;
 use crate::table_types::TableType;
 
 /// How many programs a session keeps, and how long the key of one may be.

@@ -4,7 +4,8 @@ use duramen_catalog::ObjectKind;
 use duramen_types::SqlType;
 
 pub use crate::compatibility::{DIFFERENCES, Difference, Followed};
-use crate::security::{Needs, Right, set_options};
+use crate::rights::{Needs, Right};
+use crate::security::set_options;
 use crate::{coded, dbcc, resource, statements, views};
 
 /// A view or table-valued function of the schema `sys`.

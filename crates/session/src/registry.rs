@@ -94,7 +94,7 @@ pub fn of_instance(instance: &Instance) -> Vec<Entry> {
     let current = format!("{server}\\CurrentVersion");
     all.text(&current, "CurrentVersion", product.as_str());
     let parameters = format!("{server}\\Parameters");
-    let log = crate::error_log::shown_name();
+    let log = crate::folders::shown_error_log();
     if let Ok(master) = databases.master() {
         let entry = master.entry.read();
         let file = |kind| entry.files.iter().find(|f| f.kind == kind);

@@ -21,7 +21,7 @@ use duramen_query::host;
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 
-use crate::security::{Needs, needs};
+use crate::rights::{Needs, needs};
 
 const FILES: &[&str] = &[
     include_str!("resource/information_schema.sql"),

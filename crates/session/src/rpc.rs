@@ -6,12 +6,14 @@ use duramen_base::{SqlError, SqlResult};
 use duramen_tsql::parse_name;
 use duramen_types::{SqlType, Value};
 
+use crate::cancel::CancelToken;
 use crate::named::Named;
 use crate::program::{BodyOf, Program, compile};
 use crate::run::{Called, Ended, Given, Run};
-use crate::session::{CancelToken, Session};
+use crate::session::Session;
 use crate::sink::ResultSink;
 use crate::table_types::{RemoteTable, TableArgument};
+use crate::unsupported;
 
 /// A parameter of a call.
 #[derive(Clone, Debug)]
@@ -84,7 +86,13 @@ impl Session {
         cancel: &CancelToken,
         work: impl FnOnce(&mut Run<'_>) -> SqlResult<Called>,
     ) -> RpcOutcome {
-        let nothing: Arc<Program> = match compile("", Vec::new(), Named::new(), BodyOf::Batch) {
+        let nothing: Arc<Program> = match compile(
+            "",
+            Vec::new(),
+            Named::new(),
+            BodyOf::Batch,
+            unsupported::check,
+        ) {
             Ok(p) => Arc::new(p),
             Err(e) => {
                 crate::outcome::report(sink, &e);

@@ -13,22 +13,15 @@ use duramen_tsql::ast::Termination;
 use duramen_txn::{LockDuration, LockError, LockInfo, LockMode, LockOwner, Resource};
 
 use crate::activity::Activity;
-use crate::databases::{OpenDb, option};
+use crate::cancel::CancelToken;
+use crate::open_db::OpenDb;
+use crate::open_db::has_one_seat;
+use crate::open_db::occupied;
 use crate::security::{DB_OWNER, DBO};
-use crate::session::{CancelToken, Session};
+use crate::session::Session;
 
 /// How long a wait for sessions to leave looks away.
 const LOOK: Duration = Duration::from_millis(10);
-
-/// Whether the database is a single-user one.
-pub(crate) fn has_one_seat(db: &OpenDb) -> bool {
-    db.entry.read().options & option::SINGLE_USER != 0
-}
-
-/// 924: the one seat is taken.
-pub(crate) fn occupied(name: &str) -> SqlError {
-    SqlError::new(&messages::DATABASE_SINGLE_USER, &[&name])
-}
 
 fn seat(db: DbId) -> Option<Resource> {
     (!matches!(db, DbId::MASTER | DbId::TEMPDB)).then_some(Resource::Database(db))

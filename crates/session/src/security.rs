@@ -10,10 +10,8 @@
 //! 2. Whatever changes the answers changes a catalog's version, and with it every plan that was checked before.
 //!    [test: every_row_lets_in_who_holds_its_right_and_nobody_else]
 
-pub mod needs;
 pub mod password;
 mod permission;
-mod right;
 pub mod set_options;
 mod visible;
 
@@ -24,11 +22,11 @@ use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::security::{DBCREATOR, REVOKED, SYSADMIN};
 use duramen_catalog::{LoginDef, Security};
 
-pub(crate) use self::needs::{Need, Needs, Of};
 pub(crate) use self::permission::{Caller, Given, On, refused_view};
-pub(crate) use self::right::Right;
 pub(crate) use self::visible::{Pictures, Visible, logins as visible_logins};
-use crate::databases::{OpenDb, option};
+use crate::database_options::option;
+use crate::open_db::OpenDb;
+use crate::rights::Right;
 use crate::session::Session;
 
 /// The SID of `sa`.

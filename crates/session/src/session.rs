@@ -1,66 +1,30 @@
 //! One session: its settings, its transaction, what it tells about itself.
 
 use std::borrow::Cow;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::{SessionId, SqlError, SqlResult, messages};
-use duramen_observe::{Counter, SessionWaits, Traffic, count};
+use duramen_observe::{Counter, SessionWaits, count};
 use duramen_os::memory::{Account, Clerk};
 use duramen_os::{stack, thread};
 use duramen_txn::gate::SessionDeps;
 use duramen_txn::{LockOwner, Transaction, TxnKind};
 
 use crate::activity::Activity;
-use crate::host::Surroundings;
+use crate::cancel::CancelToken;
+use crate::context::Surroundings;
+use crate::database_options::switch;
 use crate::instance::Instance;
+use crate::login::LoginRequest;
 use crate::options::Options;
 use crate::programs::ProgramCache;
+use crate::rights::Right;
 use crate::run::{Announced, Run, Stopwatch, TemporaryTable, telling};
 use crate::seats::Home;
-use crate::security::{Right, Who};
+use crate::security::Who;
 use crate::sink::{Done, EnvChange, ResultSink};
 use crate::statement_stats::Standing;
-
-/// Set by whoever wants the running request to end: an attention, a lost client, KILL.
-#[derive(Clone, Debug, Default)]
-pub struct CancelToken(pub Arc<AtomicBool>);
-
-impl CancelToken {
-    pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-}
-
-/// Who logs in, and from where.
-#[derive(Clone, Debug, Default)]
-pub struct LoginRequest {
-    pub user: String,
-    pub password: String,
-    /// Empty: the login's default database.
-    pub database: String,
-    pub app: String,
-    pub host: String,
-    pub language: String,
-    /// The client's process; 0 where it does not say.
-    pub client_pid: u32,
-    /// An IP address; empty where there is none.
-    pub client_address: String,
-    /// 0 where there is none.
-    pub client_port: u16,
-    /// The server's end of the connection.
-    pub local: Option<SocketAddr>,
-    /// The size of packets that both have settled; 0 where there are none.
-    pub packet_bytes: u32,
-    pub encrypted: bool,
-    /// Came to the port of the dedicated administrator connection.
-    pub admin: bool,
-    /// What the client calls the library that it speaks by; empty where it does not say.
-    pub library: String,
-    /// Packets of the connection; none are counted where there is none.
-    pub traffic: Arc<Traffic>,
-}
+use duramen_catalog::fold;
 
 pub struct Session {
     pub(crate) instance: Arc<Instance>,
@@ -141,6 +105,42 @@ pub(crate) struct State {
     pub memory: Option<crate::memory_grants::MemoryGrant>,
     /// Where RAND stands.
     pub random: crate::random::Sequence,
+}
+
+/// Whether a column that says neither NULL nor NOT NULL allows NULL: by ANSI_NULL_DFLT_ON and _OFF, and where both are OFF
+/// by the database's ANSI_NULL_DEFAULT.
+pub(crate) fn null_by_default(session: &Session, database: &str) -> bool {
+    let options = &session.options;
+    match (options.ansi_null_dflt_on, options.ansi_null_dflt_off) {
+        (true, _) => true,
+        (_, true) => false,
+        _ => {
+            let all = session.instance.databases.listed();
+            let meant = all.iter().find(|(e, _)| fold(&e.name) == fold(database));
+            meant.is_some_and(|(e, _)| switch(e.options, "ANSI_NULL_DEFAULT") == Some(true))
+        }
+    }
+}
+
+impl Session {
+    /// What a statement of this session is told of where it runs.
+    pub(crate) fn surroundings(&self) -> Arc<Surroundings> {
+        Arc::new(Surroundings {
+            instance: self.instance.clone(),
+            deps: self.deps.clone(),
+            who: self.who.clone(),
+            database: self.database.clone(),
+            seat: self.activity.database(),
+            session: self.spid,
+        })
+    }
+
+    /// Whether that is still so.
+    pub(crate) fn is_there(&self, around: &Surroundings) -> bool {
+        Arc::ptr_eq(&around.who, &self.who)
+            && Arc::ptr_eq(&around.database, &self.database)
+            && around.seat == self.activity.database()
+    }
 }
 
 impl Session {
@@ -420,7 +420,7 @@ impl Session {
         let (level, bits) = self.instance.databases.language_of(&self.database);
         self.options.level = level;
         if !self.options.roundabort_said {
-            let on = crate::database_ddl::switch(bits, "NUMERIC_ROUNDABORT");
+            let on = crate::database_options::switch(bits, "NUMERIC_ROUNDABORT");
             self.options.numeric_roundabort = on == Some(true);
         }
     }

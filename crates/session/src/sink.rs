@@ -70,3 +70,6 @@ pub trait ResultSink {
         false
     }
 }
+
+/// Name, type, nullable.
+pub type Columns = &'static [(&'static str, SqlType, bool)];

@@ -26,9 +26,8 @@ use duramen_storage::{
 use duramen_txn::gate::GateHub;
 use duramen_wal::Growth;
 
-use crate::databases::{
-    Databases, NewFile, StorageConfig, build, entry_of, number, option, os_error,
-};
+use crate::database_options::option;
+use crate::databases::{Databases, NewFile, StorageConfig, build, entry_of, number, os_error};
 
 /// Where the first VLF of a log file begins.
 const VLF_AT: u64 = 8192;

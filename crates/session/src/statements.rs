@@ -6,10 +6,11 @@
 //! the sections "Permissions" of the statements' pages on Microsoft Learn; what is stricter here says so in `tests/rights.tsv`.
 
 mod find;
+pub(crate) use self::find::into_table;
 
-use crate::security::needs::{ASKS, CONTROL_SERVER, LOGINS, OWN, OWNER, SETTINGS};
-use crate::security::{Need, Needs, Of, Right};
-use crate::trace::classes::class;
+use crate::event_classes::class;
+use crate::rights::needs::{ASKS, CONTROL_SERVER, LOGINS, OWN, OWNER, SETTINGS};
+use crate::rights::{Need, Needs, Of, Right};
 
 /// What is known of a kind of statement.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ use duramen_os::time::WallTime;
 use duramen_query::statistics::ColumnStatistics;
 use duramen_types::{MAX_LENGTH, TypeId, Value};
 
-use crate::databases::OpenDb;
+use crate::open_db::OpenDb;
 use crate::usage::forget_dropped;
 
 /// Pages that are looked at; a smaller table is read whole.

@@ -23,9 +23,9 @@ use duramen_txn::{
 use duramen_types::batch::Column;
 use duramen_types::{SqlType, Value};
 
-use crate::databases::OpenDb;
-use crate::host::Context;
-use crate::seats;
+use crate::context::Context;
+use crate::open_db::OpenDb;
+use crate::open_db::{has_one_seat, occupied};
 use crate::statistics::Changes;
 use crate::usage::{self, TableUsage, Usage, Use};
 use crate::versioning;
@@ -178,7 +178,7 @@ impl StoredTable {
         let table = format!(
             "{}.{}",
             self.def.schema_name,
-            crate::run::short_name(&self.def.name)
+            crate::temporary::short_name(&self.def.name)
         );
         let key = key_text(row, &index.keys);
         if index.primary_key || index.unique_constraint {
@@ -217,7 +217,7 @@ pub(crate) fn hold(db: &OpenDb, tx: &Transaction, seat: u16) -> SqlResult<()> {
     if id.0 == seat || id.0 <= 2 {
         return Ok(());
     }
-    match seats::has_one_seat(db) {
+    match has_one_seat(db) {
         true => hold_alone(db, tx)?,
         false => lock(db, tx, &Resource::Database(id), LockMode::S)?,
     }
@@ -236,7 +236,7 @@ pub(crate) fn hold(db: &OpenDb, tx: &Transaction, seat: u16) -> SqlResult<()> {
 fn hold_alone(db: &OpenDb, tx: &Transaction) -> SqlResult<()> {
     let resource = Resource::Database(db.db.id);
     locked(db, tx, &resource, LockMode::X, Some(Duration::ZERO)).map_err(|e| match e {
-        LockError::Timeout => seats::occupied(&db.db.name),
+        LockError::Timeout => occupied(&db.db.name),
         e => refused(e, tx),
     })
 }
@@ -375,7 +375,7 @@ impl Table for StoredTable {
     fn triggers(&self, event: Event) -> Vec<i32> {
         match self.def.triggers.is_empty() {
             true => Vec::new(),
-            false => crate::run::fired_by(&self.def, event),
+            false => crate::fired::fired_by(&self.def, event),
         }
     }
 

@@ -22,10 +22,11 @@ use std::sync::atomic::Ordering;
 use duramen_base::{DbId, PageId, SqlError, SqlResult};
 use duramen_types::Value;
 
-use crate::databases::OpenDb;
+use crate::cancel::CancelToken;
 use crate::history::{in_transaction, run};
 use crate::instance::Instance;
-use crate::session::{CancelToken, Session};
+use crate::open_db::OpenDb;
+use crate::session::Session;
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 
 const NAME: &str = "suspect_pages";

@@ -89,7 +89,7 @@ fn column(text: &str, c: &ast::ColumnDef, def: &mut MemoryTableDef) -> SqlResult
     }
     if let Some(spec) = &c.identity {
         let number = |s: &str| s.parse::<i64>().map_err(|_| refuse("IDENTITY", c.line));
-        if !crate::ddl::may_count(&resolved) {
+        if !crate::table_variable::may_count(&resolved) {
             let error = SqlError::new(&messages::IDENTITY_COLUMN_TYPE, &[&c.name]);
             return Err(error.at_line(line));
         }
@@ -117,7 +117,7 @@ fn computed(c: &ast::ColumnDef, def: &mut MemoryTableDef) -> SqlResult<()> {
         return Ok(());
     };
     let line = c.line as i32;
-    let text = crate::ddl::normal_form(&computed.expr)
+    let text = crate::normal::normal(&computed.expr)
         .ok_or_else(|| refuse("computed columns of this form", c.line))?;
     let table = MemoryTable::new(def.clone());
     let bound = bind_computed_as(&Nowhere, &table, &text).map_err(|e| e.at_line(line))?;
@@ -143,7 +143,7 @@ fn position(name: &str, def: &MemoryTableDef) -> Option<usize> {
 fn constraint(text: &str, k: &ast::TableConstraint, def: &mut MemoryTableDef) -> SqlResult<()> {
     if let ConstraintKind::Check { expr, source, .. } = &k.kind {
         let written = text.get(source.start as usize..source.end as usize);
-        let form = crate::ddl::normal_form(expr).or(written.map(str::to_owned));
+        let form = crate::normal::normal(expr).or(written.map(str::to_owned));
         let number = def.checks.len() + 1;
         def.checks.push(CheckRule {
             name: format!("CK__{}__{number:08X}", def.name),
@@ -213,4 +213,9 @@ fn index(i: &ast::CreateIndex, def: &mut MemoryTableDef) -> SqlResult<()> {
         columns,
     });
     Ok(())
+}
+
+/// Whether an identity column may have the type.
+pub(crate) fn may_count(ty: &SqlType) -> bool {
+    duramen_types::Value::whole(0, ty).is_some() && ty.scale == 0
 }

@@ -14,7 +14,8 @@ use duramen_catalog::DatabaseEntry;
 use duramen_os::IoError;
 use duramen_storage::Database;
 
-use crate::databases::{Databases, OpenDb, os_error};
+use crate::databases::{Databases, os_error};
+use crate::open_db::OpenDb;
 
 /// The states of `sys.databases` that a database of ours can be in, by their numbers there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,9 +15,11 @@ use duramen_tsql::ast::{NamedOption, OptionValue, Termination};
 use duramen_txn::versions::VersionStats;
 use duramen_txn::{IsolationLevel, ReadView, SnapshotState, Transaction};
 
-use crate::databases::{OpenDb, option};
+use crate::cancel::CancelToken;
+use crate::database_options::option;
 use crate::instance::Instance;
-use crate::session::{CancelToken, Session};
+use crate::open_db::OpenDb;
+use crate::session::Session;
 
 const RCSI: &str = "READ_COMMITTED_SNAPSHOT";
 const ALLOW: &str = "ALLOW_SNAPSHOT_ISOLATION";

@@ -4,7 +4,6 @@
 
 mod character_sets;
 mod collations;
-pub(crate) mod column;
 mod columns;
 mod configurations;
 mod constraints;
@@ -67,7 +66,6 @@ mod wait_stats;
 mod xe_objects;
 mod xe_sessions;
 
-pub use column::lsn_number;
 pub use columns::{type_by_id, type_by_name};
 
 use std::sync::Arc;
@@ -77,9 +75,10 @@ use duramen_query::Row;
 use duramen_query::host::{Host, RowStream, TableColumn, VirtualTable};
 use duramen_types::{SqlType, Value};
 
-use crate::databases::OpenDb;
-use crate::host::Context;
-use crate::security::{Caller, Given, Need, Needs, Of, refused_view};
+use crate::context::Context;
+use crate::open_db::OpenDb;
+use crate::rights::{Need, Needs, Of};
+use crate::security::{Caller, Given, refused_view};
 
 /// Name, type, nullable.
 type ViewColumns = &'static [(&'static str, SqlType, bool)];

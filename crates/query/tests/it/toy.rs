@@ -300,10 +300,10 @@ impl Toy {
                     }
                     continue;
                 }
-                StatementKind::Insert(s) => dml::insert(self, s)?.run(&mut cx)?,
-                StatementKind::Update(s) => dml::update(self, s)?.run(&mut cx)?,
-                StatementKind::Delete(s) => dml::delete(self, s)?.run(&mut cx)?,
-                other => panic!("not a statement of these tests: {other:?}"),
+                kind => match dml::bind(self, kind)? {
+                    Some(change) => change.run(&mut cx)?,
+                    None => panic!("not a statement of these tests: {kind:?}"),
+                },
             };
             out.push(format!("({changed})"));
         }

@@ -9,6 +9,7 @@ mod master;
 mod options;
 mod pages;
 mod restore;
+mod said;
 pub mod show;
 mod standby;
 mod stop;
@@ -23,19 +24,10 @@ use duramen_base::{PageId, SqlError, SqlResult, messages};
 use duramen_storage::RecoveryModel;
 use duramen_storage::backup::Medium;
 
-use crate::databases::option;
+use crate::database_options::model_of;
 
 pub use options::{Given, Options};
 pub use pages::parse_pages;
-
-/// The model that option bits say.
-pub fn model_of(options: u64) -> RecoveryModel {
-    match options & (option::RECOVERY_FULL | option::BULK_LOGGED) {
-        0 => RecoveryModel::Simple,
-        bits if bits & option::BULK_LOGGED != 0 => RecoveryModel::BulkLogged,
-        _ => RecoveryModel::Full,
-    }
-}
 
 /// `sys.databases.recovery_model_desc`
 pub fn model_name(options: u64) -> &'static str {

@@ -30,7 +30,9 @@ use duramen_storage::{Database, RecoveryModel};
 
 use super::{FilePart, Statement, refuse};
 use crate::database_ddl::Admin;
-use crate::databases::{Databases, OpenDb, option};
+use crate::database_options::option;
+use crate::databases::Databases;
+use crate::open_db::OpenDb;
 use crate::statistics::Statistics;
 use crate::unavailable::{DatabaseState, Unavailable};
 

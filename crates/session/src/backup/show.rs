@@ -9,9 +9,9 @@ use duramen_types::temporal::days_from_ymd;
 use duramen_types::{ConvertCtx, DateTime, Decimal, SqlType as T, Value, convert};
 
 use super::{Statement, known};
+use crate::column::*;
 use crate::database_ddl::Admin;
-use crate::dbcc::Columns;
-use crate::views::column::*;
+use crate::sink::Columns;
 
 const NAME: T = T::nvarchar(128);
 const SIZE: T = T::numeric(20, 0);

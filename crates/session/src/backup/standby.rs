@@ -14,7 +14,9 @@ use duramen_storage::{Database, OpenDatabase};
 use super::Statement;
 use super::known::{RESTORE, RESTORE_OPTIONS};
 use crate::database_ddl::Admin;
-use crate::databases::{Databases, OpenDb, option, os_exists};
+use crate::database_options::option;
+use crate::databases::{Databases, os_exists};
+use crate::open_db::OpenDb;
 use crate::unavailable::DatabaseState;
 
 impl OpenDb {

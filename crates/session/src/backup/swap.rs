@@ -12,7 +12,8 @@ use std::sync::atomic::Ordering;
 use duramen_base::SqlResult;
 use duramen_catalog::DatabaseEntry;
 
-use crate::databases::{Databases, option, os_error};
+use crate::database_options::option;
+use crate::databases::{Databases, os_error};
 use crate::unavailable::Unavailable;
 
 /// Files that wait to take the place of others.

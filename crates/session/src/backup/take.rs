@@ -14,8 +14,9 @@ use super::device::{Compression, Place, Placing};
 use super::known::{BACKUP, BACKUP_OPTIONS};
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
-use crate::databases::{OpenDb, option};
+use crate::database_options::option;
 use crate::history::{self, Told};
+use crate::open_db::OpenDb;
 use crate::settings;
 use crate::unavailable::{DatabaseState, Unavailable};
 

@@ -14,7 +14,8 @@ use duramen_tsql::ast::{self, AlterDatabaseAction};
 
 use super::create::{bytes_of, file_of, growth_above, growth_of, max_size_of};
 use super::{Admin, refuse};
-use crate::databases::{NewFile, OpenDb, file_growth, os_exists, set_growth};
+use crate::databases::{NewFile, file_growth, os_exists, set_growth};
+use crate::open_db::OpenDb;
 
 const PAGE: u64 = 8192;
 /// Of a file that is added without a SIZE.

@@ -13,25 +13,12 @@ use duramen_storage::RecoveryModel;
 use duramen_tsql::ast::{NamedOption, OptionValue, Termination};
 
 use super::{Admin, refuse};
-use crate::databases::{OpenDb, durability_of, option};
+use crate::database_options::SWITCHES;
+use crate::database_options::option;
+use crate::databases::durability_of;
+use crate::open_db::OpenDb;
 use crate::unavailable::DatabaseState;
 use crate::versioning;
-
-/// Name, the bit that is set when it is not as by default, and its default.
-pub const SWITCHES: &[(&str, u64, bool)] = &[
-    ("ANSI_NULLS", 1 << 16, false),
-    ("ANSI_NULL_DEFAULT", 1 << 17, false),
-    ("ANSI_PADDING", 1 << 18, false),
-    ("ANSI_WARNINGS", 1 << 19, false),
-    ("ARITHABORT", 1 << 20, false),
-    ("AUTO_CREATE_STATISTICS", 1 << 21, true),
-    ("AUTO_UPDATE_STATISTICS", 1 << 22, true),
-    ("AUTO_UPDATE_STATISTICS_ASYNC", 1 << 23, false),
-    ("CONCAT_NULL_YIELDS_NULL", 1 << 24, false),
-    ("CURSOR_CLOSE_ON_COMMIT", 1 << 25, false),
-    ("NUMERIC_ROUNDABORT", 1 << 26, false),
-    ("QUOTED_IDENTIFIER", 1 << 27, false),
-];
 
 /// Compatibility levels of SQL Server 2008 to 2022.
 const LEVELS: [u8; 7] = [100, 110, 120, 130, 140, 150, 160];
@@ -57,12 +44,6 @@ const FIXED: &[(&str, &str)] = &[
     ("TORN_PAGE_DETECTION", "OFF"),
     ("TRUSTWORTHY", "OFF"),
 ];
-
-/// Whether a switch is on, by name; `None` for a name that is not in the list.
-pub fn switch(bits: u64, name: &str) -> Option<bool> {
-    let (_, bit, default) = SWITCHES.iter().find(|s| s.0 == name)?;
-    Some((bits & bit != 0) != *default)
-}
 
 fn all_off(list: &[NamedOption]) -> bool {
     let off = |o: &NamedOption| o.value.as_ref().and_then(OptionValue::as_on_off) == Some(false);
@@ -259,7 +240,7 @@ impl Admin<'_> {
             () if wish.bits & option::SINGLE_USER != 0 => "SINGLE_USER",
             () if wish.bits & option::RESTRICTED_USER != 0 => "RESTRICTED_USER",
             () if db.db.id.0 == 2
-                && crate::backup::model_of(wish.bits) != RecoveryModel::Simple =>
+                && crate::database_options::model_of(wish.bits) != RecoveryModel::Simple =>
             {
                 "RECOVERY"
             }
@@ -310,7 +291,7 @@ impl Admin<'_> {
             e.compatibility_level = wish.compatibility.unwrap_or(e.compatibility_level);
         })?;
         db.db
-            .set_recovery_model(crate::backup::model_of(wish.bits))?;
+            .set_recovery_model(crate::database_options::model_of(wish.bits))?;
         let transactions = &db.db.transactions;
         transactions.set_delayed_durability(durability_of(wish.bits));
         Ok(())
@@ -345,15 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn switches_have_a_bit_each_and_know_their_defaults() {
-        let mut bits: Vec<u64> = SWITCHES.iter().map(|s| s.1).collect();
-        bits.sort();
-        bits.dedup();
-        assert_eq!(bits.len(), SWITCHES.len());
-        assert_eq!(switch(0, "AUTO_CREATE_STATISTICS"), Some(true));
-        assert_eq!(switch(1 << 21, "AUTO_CREATE_STATISTICS"), Some(false));
-        assert_eq!(switch(1 << 16, "ANSI_NULLS"), Some(true));
-        assert_eq!(switch(0, "NO_SUCH"), None);
-        assert!(FIXED.is_sorted() && SWITCHES.is_sorted());
+    fn fixed_options_are_found_by_their_names() {
+        assert!(FIXED.is_sorted());
     }
 }

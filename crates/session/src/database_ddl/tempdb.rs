@@ -12,7 +12,8 @@ use duramen_catalog::{FileKind, fold};
 use duramen_tsql::ast::AlterDatabaseAction;
 
 use super::{Admin, refuse};
-use crate::databases::{OpenDb, os_exists};
+use crate::databases::os_exists;
+use crate::open_db::OpenDb;
 
 /// The log file that cannot be removed.
 const FIRST_LOG: u16 = 2;

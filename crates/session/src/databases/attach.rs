@@ -25,7 +25,9 @@ use duramen_storage::format::version::{is_whole, refuse_newer, version_of_file};
 use duramen_storage::{Database, OpenDatabase, RecoveryModel};
 use duramen_wal::Growth;
 
-use super::{Databases, NewFile, OpenDb, option};
+use super::{Databases, NewFile};
+use crate::database_options::option;
+use crate::open_db::OpenDb;
 
 type Page = [u8; PAGE_BYTES];
 
@@ -161,7 +163,7 @@ impl Databases {
             if let Some(kept) = kept?.into_iter().next() {
                 remember(entry, &kept);
             }
-            db.start_recovery_model(crate::backup::model_of(entry.options));
+            db.start_recovery_model(crate::database_options::model_of(entry.options));
             self.in_master(&catalog, |_, tx| {
                 db.update_boot(tx, |b| {
                     b.name = entry.name.clone();

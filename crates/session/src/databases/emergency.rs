@@ -11,7 +11,9 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, Registry};
 use duramen_storage::Database;
 
-use super::{Databases, OpenDb, option};
+use super::Databases;
+use crate::database_options::option;
+use crate::open_db::OpenDb;
 use crate::unavailable::Unavailable;
 
 impl OpenDb {

@@ -17,7 +17,9 @@ use duramen_types::CollationId;
 
 use crate::unavailable::{DatabaseState, Unavailable};
 
-use super::{Databases, NewDatabase, NewFile, OpenDb, build, entry_of, number, option};
+use super::{Databases, NewDatabase, NewFile, build, entry_of, number};
+use crate::database_options::option;
+use crate::open_db::OpenDb;
 
 impl Databases {
     /// Makes a database, with nothing left behind when it fails.

@@ -13,8 +13,9 @@ use duramen_base::{DbId, SqlError};
 use duramen_os::thread;
 
 use crate::activity::Activity;
-use crate::databases::{Databases, OpenDb};
+use crate::databases::Databases;
 use crate::instance::Instance;
+use crate::open_db::OpenDb;
 
 /// How long a wait for sessions to leave looks away.
 const LOOK: Duration = Duration::from_millis(10);

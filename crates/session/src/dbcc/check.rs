@@ -18,7 +18,7 @@ use duramen_types::{SqlType, Value};
 
 use super::{Arg, Call, Columns, Report, incorrect};
 use crate::activity::Check;
-use crate::databases::OpenDb;
+use crate::open_db::OpenDb;
 use crate::suspect_pages;
 
 /// Besides NO_INFOMSGS.

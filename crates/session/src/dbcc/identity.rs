@@ -9,9 +9,9 @@ use duramen_storage::{LockHint, ScanSpec};
 use duramen_txn::{LockMode, Transaction, TxnKind};
 
 use super::{Arg, Call, Report, incorrect};
-use crate::databases::OpenDb;
 use crate::ddl::Ddl;
 use crate::metadata;
+use crate::open_db::OpenDb;
 use crate::session::Session;
 use crate::stored;
 

@@ -6,8 +6,9 @@ use duramen_wal::VlfInfo;
 use duramen_wal::record::RecordView;
 
 use super::{Arg, Call, Columns, Report};
-use crate::databases::OpenDb;
-use crate::views::{dblog, lsn_number};
+use crate::column::lsn_number;
+use crate::open_db::OpenDb;
+use crate::views::dblog;
 
 const LOGINFO: Columns = &[
     ("RecoveryUnitId", SqlType::INT, true),

@@ -14,8 +14,8 @@ use duramen_storage::RowsetDef;
 use duramen_storage::inspect::{Detail, Dump, Owner, Shape};
 use duramen_types::{SqlType, Value};
 
-use super::trace::OUTPUT_TO_CLIENT;
 use super::{Arg, Call, Columns, Report};
+use crate::trace_flags::OUTPUT_TO_CLIENT;
 
 const TABLE: Columns = &[
     ("ParentObject", SqlType::varchar(255), true),
@@ -69,7 +69,7 @@ fn shown(call: &Call<'_>, dump: Dump) -> Report {
     report
 }
 
-fn file_is_there(db: &crate::databases::OpenDb, file: u16) -> bool {
+fn file_is_there(db: &crate::open_db::OpenDb, file: u16) -> bool {
     let log = db.db.log().map(|l| l.file_paths()).unwrap_or_default();
     db.db.files().iter().any(|f| f.spec.file_id == file) || log.iter().any(|(id, _)| id.0 == file)
 }

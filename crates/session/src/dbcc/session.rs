@@ -6,8 +6,8 @@ use duramen_txn::IsolationLevel;
 use duramen_types::{SqlType, Value};
 
 use super::{Arg, Call, Columns, Report};
-use crate::databases::option;
-use crate::security::Right;
+use crate::database_options::option;
+use crate::rights::Right;
 
 const USER_OPTIONS: Columns = &[
     ("Set Option", SqlType::nvarchar(128), true),

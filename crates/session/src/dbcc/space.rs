@@ -6,8 +6,8 @@ use duramen_types::{SqlType, Value};
 use duramen_wal::ShrinkLimit;
 
 use super::{Arg, Call, Columns, Report, incorrect, not_supported};
-use crate::security::Needs;
-use crate::security::needs::CHANGES_STATE;
+use crate::rights::Needs;
+use crate::rights::needs::CHANGES_STATE;
 
 const PAGE: u64 = 8192;
 const MB: u64 = 1 << 20;

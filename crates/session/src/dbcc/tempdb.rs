@@ -20,7 +20,7 @@ use duramen_txn::{LockDuration, LockError, LockMode, Resource};
 
 use super::Call;
 use crate::activity::Check;
-use crate::databases::OpenDb;
+use crate::open_db::OpenDb;
 
 /// S locks on tables of tempdb, as long as it lasts.
 struct Locked<'a> {

@@ -6,7 +6,8 @@ use duramen_tsql::ast::{self, Expr, ExprKind};
 use duramen_types::SqlType;
 
 use super::constraints::Declared;
-use super::{Ddl, constraints, normal, refuse};
+use super::{Ddl, constraints, refuse};
+use crate::normal;
 
 /// Functions that do not give the same for the same arguments.
 const CHANGING: &[&str] = &[

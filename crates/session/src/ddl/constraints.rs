@@ -86,7 +86,7 @@ impl Ddl<'_> {
     /// What a table, by its schema and name, is called in an expression of its own.
     pub(super) fn exposed(&self, (schema, table): (i32, &str)) -> SqlResult<Exposed> {
         let snapshot = self.db.catalog.snapshot()?;
-        let table = crate::run::short_name(table);
+        let table = crate::temporary::short_name(table);
         Ok(Exposed::table(snapshot.schema_name(schema), table))
     }
 
@@ -137,7 +137,7 @@ impl Ddl<'_> {
             [one] => columns.get(*one).map_or(0, |c| c.id),
             _ => 0,
         };
-        let text = match super::normal::normal(expr) {
+        let text = match crate::normal::normal(expr) {
             Some(text) => text,
             None => self.source(*source, c.line)?,
         };

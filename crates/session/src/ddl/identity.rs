@@ -9,11 +9,7 @@ use duramen_tsql::ast;
 use duramen_types::{SqlType, TypeId, Value};
 
 use super::refuse;
-
-/// Whether an identity column may have the type.
-pub(crate) fn may_count(ty: &SqlType) -> bool {
-    Value::whole(0, ty).is_some() && ty.scale == 0
-}
+use crate::table_variable::may_count;
 
 /// IDENTITY of a column of that type: 2749, 8147, 2752 and 2753; 1754 and 1755 for a default where none can be.
 pub(super) fn of(c: &ast::ColumnDef, ty: &SqlType, table: &str) -> SqlResult<Option<Identity>> {

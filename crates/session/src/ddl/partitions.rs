@@ -12,7 +12,7 @@ use duramen_txn::{LockDuration, LockMode, Resource};
 use duramen_types::{CollationId, SqlType, TypeId, Value};
 
 use super::Ddl;
-use crate::databases::OpenDb;
+use crate::open_db::OpenDb;
 
 /// Whether any heap or index of a table lies on a scheme.
 fn lies_on(table: &TableDef, scheme: i32) -> bool {

@@ -10,8 +10,8 @@ use duramen_os::time::WallTime;
 use duramen_os::{Disk, DiskFile, IoError, OpenOptions};
 
 use super::entry::Entry;
+use crate::folders::ERROR_LOG;
 
-pub const NAME: &str = "ERRORLOG";
 /// As many old logs as SQL Server keeps unless it is told otherwise.
 pub const ARCHIVES: u32 = 6;
 /// A file that would become longer is followed by a new one: all of them together are never more than 7 times this.
@@ -51,8 +51,8 @@ impl Files {
 
     fn path(&self, number: u32) -> PathBuf {
         match number {
-            0 => self.dir.join(NAME),
-            n => self.dir.join(format!("{NAME}.{n}")),
+            0 => self.dir.join(ERROR_LOG),
+            n => self.dir.join(format!("{ERROR_LOG}.{n}")),
         }
     }
 

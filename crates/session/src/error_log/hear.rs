@@ -11,7 +11,7 @@ use duramen_observe::events::{Event, EventId, EventValue, Listener, listen};
 use super::{Entry, ErrorLog, deadlock};
 use crate::activity::Activity;
 use crate::databases::OpenDatabases;
-use crate::dbcc::{DEADLOCK_LIST, OUTPUT_TO_LOG, TraceFlags, ZEROING};
+use crate::trace_flags::{DEADLOCK_LIST, OUTPUT_TO_LOG, TraceFlags, ZEROING};
 use crate::xe::Xe;
 
 /// Errors from this severity on are written.

@@ -2,16 +2,10 @@
 
 use duramen_os::machine;
 
-use super::file::NAME;
 use crate::databases::StorageConfig;
-use crate::xe::file::LOG_FOLDER;
+use crate::folders::shown_error_log;
 
 const INFORMATIONAL: &str = "This is an informational message; no user action is required.";
-
-/// The log's name as scripts see it.
-pub(crate) fn shown_name() -> String {
-    format!("{LOG_FOLDER}{NAME}")
-}
 
 /// At the head of every file.
 pub fn lines(config: &StorageConfig) -> Vec<String> {
@@ -31,7 +25,10 @@ pub fn lines(config: &StorageConfig) -> Vec<String> {
     }
     lines.extend([
         "Authentication mode is SQL-ONLY.".to_owned(),
-        format!("Logging SQL Server messages in file '{}'.", shown_name()),
+        format!(
+            "Logging SQL Server messages in file '{}'.",
+            shown_error_log()
+        ),
         format!("The data directory is '{}'.", config.data_dir.display()),
     ]);
     lines

@@ -8,8 +8,9 @@ use duramen_catalog::{Security, Snapshot};
 use duramen_types::Value;
 
 use super::{Args, int, text};
-use crate::databases::OpenDb;
-use crate::security::{DB_OWNER, DBO, On, Right, password};
+use crate::open_db::OpenDb;
+use crate::rights::Right;
+use crate::security::{DB_OWNER, DBO, On, password};
 use crate::session::Session;
 
 /// The current database, and its catalog as the caller may see it.

@@ -7,8 +7,9 @@ use duramen_base::{DbId, ObjectId, SqlResult};
 use duramen_types::Value;
 
 use super::{Args, int, people};
-use crate::databases::OpenDb;
-use crate::security::{On, Right};
+use crate::open_db::OpenDb;
+use crate::rights::Right;
+use crate::security::On;
 use crate::session::Session;
 use crate::views::my_permissions::applies;
 use duramen_catalog::same_name;

@@ -40,7 +40,7 @@ pub fn server_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
             let dir = s.instance.databases.backup_dir();
             variant_text(&dir.to_string_lossy())
         }
-        "errorlogfilename" => variant_text(&crate::error_log::shown_name()),
+        "errorlogfilename" => variant_text(&crate::folders::shown_error_log()),
         "pathseparator" => variant_text(std::path::MAIN_SEPARATOR_STR),
         "processid" => variant_int(std::process::id() as i32),
         "buildclrversion" => variant_text("v4.0.30319"),
@@ -139,7 +139,7 @@ pub fn format_message(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
         },
     };
     let typed: Vec<(SqlType, Value)> = args.0[1..].iter().map(typed).collect();
-    let text = crate::run::message_format::format(&text, &typed)?;
+    let text = crate::message_format::format(&text, &typed)?;
     Ok(Value::nvarchar(&text))
 }
 
@@ -170,7 +170,7 @@ pub fn get_ansi_null(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let Some(name) = named.filter(|n| s.instance.database_id(n).is_some()) else {
         return Ok(Value::Null);
     };
-    let allowed = crate::options::null_by_default(s, &name);
+    let allowed = crate::session::null_by_default(s, &name);
     Ok(Value::SmallInt(i16::from(allowed)))
 }
 

@@ -6,8 +6,8 @@ use duramen_base::SqlResult;
 use duramen_catalog::fold;
 use duramen_types::{CollationId, SqlType, Value};
 
-use crate::database_ddl::switch;
-use crate::databases::option;
+use crate::database_options::option;
+use crate::database_options::switch;
 use crate::functions::{Args, int, variant_int, variant_text};
 use crate::session::Session;
 use crate::unavailable::DatabaseState;

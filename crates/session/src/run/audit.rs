@@ -4,10 +4,11 @@ use duramen_observe::events::{self, EventId, ObjectAltered, ObjectCreated, Objec
 use duramen_os::time;
 use duramen_tsql::ast::{DropKind, ModuleKind, ModuleMode, ObjectName, StatementKind};
 
-use super::{Run, is_temporary};
+use super::Run;
+use crate::event_classes::{Column, class};
 use crate::statements::{Audit, Kind};
+use crate::temporary::is_temporary;
 use crate::trace::TraceRow;
-use crate::trace::classes::{Column, class};
 
 const OBJECTS: u64 =
     EventId::ObjectCreated.bit() | EventId::ObjectAltered.bit() | EventId::ObjectDeleted.bit();

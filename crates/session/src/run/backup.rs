@@ -9,9 +9,10 @@ use duramen_types::{SqlType, Value, to_display};
 
 use super::{Run, command, not_supported};
 use crate::backup::{FilePart, Given, Options, Statement, parse_pages};
-use crate::dbcc::Columns;
-use crate::security::{DBO, On, Right};
+use crate::rights::Right;
+use crate::security::{DBO, On};
 use crate::sink::ColumnMeta;
+use crate::sink::Columns;
 
 fn backup_name(log: bool) -> &'static str {
     if log { "BACKUP LOG" } else { "BACKUP DATABASE" }

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
-use duramen_base::given_up::Bulky;
 use duramen_base::planted::{self, Bug};
 use duramen_observe::events::RecompileCause;
 use duramen_os::heap;
 use duramen_os::memory::Clerk;
 use duramen_os::memory::meter::metered;
 use duramen_query::host::Nowhere;
-use duramen_query::{Binder, Cx, Expr, Plan, Sizes, dml::Dml};
+use duramen_query::{Binder, Cx, Expr};
 use duramen_tsql::ast;
 use duramen_txn::lock::LockMark;
 use duramen_txn::{Transaction, TxnKind};
@@ -18,56 +17,11 @@ use duramen_types::Value;
 
 use super::Run;
 use super::checked::EarlyBound;
-use crate::host::{HostView, Surroundings};
+use crate::bound::Bound;
+use crate::host::HostView;
 use crate::live_plan::LivePlan;
 use crate::plan_xml;
 use crate::sink::ResultSink;
-
-/// What a step has bound, kept while the schema stays as it is: a statement in a loop is bound once.
-#[derive(Clone, Debug)]
-pub enum Bound {
-    Expr(Arc<Expr>),
-    /// An expression that asks nothing of the session and never grows old.
-    Simple(Arc<Expr>),
-    Plan(Arc<Plan>, Arc<Sizes>),
-    Dml(Arc<Dml>, Arc<Sizes>),
-}
-
-/// What the steps of a program have bound, each with the schema version of its binding.
-#[derive(Clone, Debug, Default)]
-pub struct Plans {
-    steps: Bulky<Option<(u64, Bound)>>,
-    /// The schema version at which nothing was wrong with the program as a whole.
-    pub(crate) checked: Option<u64>,
-}
-
-impl Plans {
-    pub fn none(steps: usize) -> Plans {
-        Plans {
-            steps: Bulky(vec![None; steps]),
-            checked: None,
-        }
-    }
-
-    /// Forgets what has been bound, not that it can be.
-    pub fn forget(&mut self) {
-        self.steps.fill(None);
-    }
-}
-
-impl std::ops::Deref for Plans {
-    type Target = [Option<(u64, Bound)>];
-
-    fn deref(&self) -> &Self::Target {
-        &self.steps
-    }
-}
-
-impl std::ops::DerefMut for Plans {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.steps
-    }
-}
 
 impl Run<'_> {
     /// SET IMPLICIT_TRANSACTIONS ON: a statement that reads or changes tables opens a transaction if none is open.
@@ -212,7 +166,7 @@ impl Run<'_> {
         let statement = crate::views::query_stats::statement_of(self.program, at, &planned);
         let instance = &self.session.instance;
         let missing = &instance.missing_indexes;
-        stats.set_missed(missing.bound(&instance.databases, &found, &statement));
+        stats.set_missed(missing.bound(&|id| instance.databases.get(id), &found, &statement));
     }
 
     /// A plan that its session alone can use: what it looks like is kept for `sys.dm_exec_query_plan`.
@@ -313,8 +267,8 @@ impl Run<'_> {
         f: impl FnOnce(&mut Cx<'_>, &mut dyn ResultSink) -> T,
     ) -> T {
         let session = &mut *self.session;
-        if !session.around.as_ref().is_some_and(|a| a.has(session)) {
-            session.around = Some(Surroundings::of(session));
+        if !session.around.as_ref().is_some_and(|a| session.is_there(a)) {
+            session.around = Some(session.surroundings());
         }
         let mut vars = std::mem::take(&mut self.vars);
         let host = HostView::new(

@@ -19,12 +19,15 @@ use duramen_tsql::ast::{self, StatementKind};
 use duramen_txn::TxnKind;
 use duramen_types::{SqlType, Target, TypeId, Value};
 
+use super::query::changes;
 use super::{Run, command, not_supported};
+use crate::cancel::CancelToken;
 use crate::named::Named;
 use crate::program::{BodyOf, Op, Program, compile, same};
-use crate::session::{CancelToken, Session};
+use crate::session::Session;
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 use crate::statements::{Definition, Kind};
+use crate::unsupported;
 
 /// A chunk ends at so many rows, or so many bytes of long values.
 const CHUNK_ROWS: usize = 1000;
@@ -117,7 +120,13 @@ impl Session {
 impl Announced {
     fn program(&self) -> SqlResult<Program> {
         let batch = duramen_tsql::parse_batch(&self.text, &ParseOptions::default())?;
-        let mut program = compile(&self.text, batch.statements, Named::new(), BodyOf::Batch)?;
+        let mut program = compile(
+            &self.text,
+            batch.statements,
+            Named::new(),
+            BodyOf::Batch,
+            unsupported::check,
+        )?;
         program.tables = vec![MemoryTableDef {
             name: CHUNK.to_owned(),
             columns: self.columns.clone(),
@@ -295,14 +304,14 @@ impl Loader<'_> {
     }
 
     fn insert(&self, run: &mut Run<'_>, chunk: Vec<Vec<Value>>) -> SqlResult<()> {
-        let Op::Run(StatementKind::Insert(stmt)) = &self.program.steps[0].op else {
+        let Op::Run(statement @ StatementKind::Insert(stmt)) = &self.program.steps[0].op else {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
         let rows = chunk.len() as u64;
         run.tables[0].replace_rows(chunk);
         let unchecked = self.announced.unchecked.is_some();
         run.change(0, Kind::InsertBulk, |h| {
-            let insert = dml::insert(h, stmt)?;
+            let insert = changes(h, statement)?;
             Ok(match unchecked {
                 true => insert.unchecked(),
                 false => insert,

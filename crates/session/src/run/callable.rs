@@ -13,13 +13,15 @@ use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::SqlType;
 
-use super::Plans;
+use crate::bound::Plans;
 use crate::program::{BodyOf, Program, Variable, compile_typed, same};
 use crate::programs::{Callable, Parameter, weight};
+use crate::run::TypesOf;
 use crate::secrets;
 use crate::session::Session;
 use crate::statement_stats::Standing;
-use crate::table_types::{TableTypes, TypesOf, alias_without_width};
+use crate::table_types::{TableTypes, alias_without_width};
+use crate::unsupported;
 use crate::variables::undeclared;
 
 impl Session {
@@ -241,7 +243,7 @@ pub(crate) fn callable(
         Some((p.name.clone(), table))
     });
     let given = (variables.collect(), tables.collect());
-    let program: Program = compile_typed(text, body, given, body_of, types)?;
+    let program: Program = compile_typed(text, body, given, body_of, (types, unsupported::check))?;
     Ok(Callable {
         bytes: weight(text, 0),
         schema: None,

@@ -20,11 +20,15 @@ use duramen_query::{Binder, BoundQuery, Expr};
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::SqlType;
 
-use super::{Ended, Run, into, message_format, query, temp};
+use super::{Ended, Run, into, query};
+use crate::cancel::CancelToken;
 use crate::host::HostView;
+use crate::message_format;
 use crate::outcome;
 use crate::program::{Op, Program, same};
-use crate::session::{CancelToken, Session};
+use crate::session::Session;
+use crate::statements::into_table;
+use crate::temporary::is_temporary;
 
 /// What a step has bound before its turn.
 pub(super) enum EarlyBound {
@@ -287,13 +291,12 @@ impl Look<'_> {
             StatementKind::Insert(stmt) => {
                 if let ast::InsertSource::Exec(exec) = &stmt.source {
                     self.call(exec)?;
-                    self.host(|h| dml::bound_insert(Binder::checking(h), stmt))?;
+                    self.host(|h| dml::bound(Binder::checking(h), kind))?;
                     return Ok(None);
                 }
-                self.change(|b| dml::bound_insert(b, stmt))
+                self.change(kind)
             }
-            StatementKind::Update(stmt) => self.change(|b| dml::bound_update(b, stmt)),
-            StatementKind::Delete(stmt) => self.change(|b| dml::bound_delete(b, stmt)),
+            StatementKind::Update(_) | StatementKind::Delete(_) => self.change(kind),
             StatementKind::Print(e) => self.expr(|b| b.as_text(e)),
             StatementKind::Exec(exec) => {
                 self.call(exec)?;
@@ -325,7 +328,7 @@ impl Look<'_> {
 
     fn select(&mut self, stmt: &ast::SelectStmt) -> SqlResult<Option<EarlyBound>> {
         query::assignments(stmt)?;
-        if let Some(name) = query::into(stmt) {
+        if let Some(name) = into_table(stmt) {
             self.makes(name)?;
             let (stmt, _) = into::without_identity(stmt)?;
             self.host(|h| Binder::checking(h).bound_select(&stmt))?;
@@ -338,13 +341,11 @@ impl Look<'_> {
         })
     }
 
-    fn change(
-        &self,
-        bind: impl Fn(Binder<'_>) -> SqlResult<BoundDml>,
-    ) -> SqlResult<Option<EarlyBound>> {
+    fn change(&self, statement: &StatementKind) -> SqlResult<Option<EarlyBound>> {
         self.host(|h| {
-            let bound = bind(Binder::checking(h))?;
-            Ok((!bound.is_incomplete()).then_some(EarlyBound::Change(Box::new(bound))))
+            let bound = dml::bound(Binder::checking(h), statement)?;
+            let whole = bound.filter(|b| !b.is_incomplete());
+            Ok(whole.map(|b| EarlyBound::Change(Box::new(b))))
         })
     }
 
@@ -382,7 +383,7 @@ impl Look<'_> {
 
     /// 2714: no two statements of a program make the same temporary table, whichever of them runs.
     fn makes(&mut self, name: &ast::ObjectName) -> SqlResult<()> {
-        let local = temp::is_temporary(name) && !name.name().starts_with("##");
+        let local = is_temporary(name) && !name.name().starts_with("##");
         if !local {
             return Ok(());
         }

@@ -23,21 +23,20 @@ impl Run<'_> {
         self.ask_host(|h| {
             Ok(match &program.steps[at].op {
                 Op::Run(StatementKind::Select(stmt)) => {
-                    Compiled::Select(Box::new(match super::query::into(stmt) {
+                    Compiled::Select(Box::new(match crate::statements::into_table(stmt) {
                         Some(_) => Binder::new(h).select(&into::without_identity(stmt)?.0)?,
                         None => Binder::new(h).parallel_select(stmt)?,
                     }))
                 }
-                Op::Run(StatementKind::Insert(stmt)) => match stmt.source {
-                    ast::InsertSource::Exec(_) => Compiled::Nothing,
-                    _ => Compiled::Change(Box::new(dml::insert(h, stmt)?)),
+                Op::Run(StatementKind::Insert(stmt))
+                    if matches!(stmt.source, ast::InsertSource::Exec(_)) =>
+                {
+                    Compiled::Nothing
+                }
+                Op::Run(kind) => match dml::bind(h, kind)? {
+                    Some(change) => Compiled::Change(Box::new(change)),
+                    None => Compiled::Nothing,
                 },
-                Op::Run(StatementKind::Update(stmt)) => {
-                    Compiled::Change(Box::new(dml::update(h, stmt)?))
-                }
-                Op::Run(StatementKind::Delete(stmt)) => {
-                    Compiled::Change(Box::new(dml::delete(h, stmt)?))
-                }
                 Op::Assign { value: e, .. }
                 | Op::BranchUnless { condition: e, .. }
                 | Op::Return(Some(e)) => Compiled::Value(Binder::new(h).scalar(e)?),

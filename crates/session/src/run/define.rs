@@ -8,13 +8,14 @@ use duramen_tsql::ast;
 use duramen_txn::TxnKind;
 use duramen_types::Value;
 
-use super::{Run, is_temporary};
+use super::Run;
 use crate::database_ddl::Admin;
 use crate::ddl::Ddl;
 use crate::host::HostView;
 use crate::outcome;
 use crate::statements::{Definition, Kind};
 use crate::stored;
+use crate::temporary::is_temporary;
 
 impl Run<'_> {
     /// 226: statements that cannot be part of a transaction.

@@ -10,13 +10,17 @@ use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::{SqlType, TypeId, Value};
 
 use super::exec::{Called, Given};
-use super::query::{assignments, into, meta};
-use super::{Bound, Ended, Next, Run, command};
+use super::query::{assignments, meta};
+use super::{Ended, Next, Run, command};
+use crate::bound::Bound;
+use crate::cancel::CancelToken;
 use crate::host::HostView;
 use crate::program::{Op, same};
 use crate::programs::Callable;
-use crate::session::{CancelToken, Session};
+use crate::session::Session;
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink, Scope};
+use crate::statements::Kind;
+use crate::statements::into_table;
 
 /// Keeps the first heading and the first error, and nothing else.
 #[derive(Default)]
@@ -115,20 +119,9 @@ impl Run<'_> {
         let program = self.program;
         match &program.steps[at].op {
             Op::Run(StatementKind::Select(stmt)) => self.describe_select(at, stmt)?,
+            // The rows come from a call, which is not looked into.
             Op::Run(StatementKind::Insert(stmt))
-                if !matches!(stmt.source, ast::InsertSource::Exec(_)) =>
-            {
-                let bound = self.ask_host(|h| dml::insert(h, stmt))?;
-                self.describe_output(&bound, command::INSERT);
-            }
-            Op::Run(StatementKind::Update(stmt)) => {
-                let bound = self.ask_host(|h| dml::update(h, stmt))?;
-                self.describe_output(&bound, command::UPDATE);
-            }
-            Op::Run(StatementKind::Delete(stmt)) => {
-                let bound = self.ask_host(|h| dml::delete(h, stmt))?;
-                self.describe_output(&bound, command::DELETE);
-            }
+                if matches!(stmt.source, ast::InsertSource::Exec(_)) => {}
             Op::Run(StatementKind::SetOption(option)) => {
                 self.set_option(at, option)?;
                 self.done(None, command::SET, false);
@@ -139,6 +132,11 @@ impl Run<'_> {
                     Next::End(Ended::Thrown(error)) => Err(error),
                     _ => Ok(Next::Step),
                 };
+            }
+            Op::Run(kind) => {
+                if let Some(bound) = self.ask_host(|h| dml::bind(h, kind))? {
+                    self.describe_output(&bound, Kind::of(kind).row().done);
+                }
             }
             // Texts that EXECUTE runs may be built step by step.
             Op::Assign { slot, op, value } => {
@@ -156,7 +154,7 @@ impl Run<'_> {
     }
 
     fn describe_select(&mut self, at: usize, stmt: &ast::SelectStmt) -> SqlResult<()> {
-        if into(stmt).is_some() {
+        if into_table(stmt).is_some() {
             return Ok(());
         }
         let assigns = assignments(stmt)?;
@@ -286,7 +284,7 @@ pub(crate) fn result_columns(
     host: &HostView<'_>,
     stmt: &ast::SelectStmt,
 ) -> SqlResult<Option<Vec<ColumnMeta>>> {
-    if into(stmt).is_some() || assignments(stmt)? {
+    if into_table(stmt).is_some() || assignments(stmt)? {
         return Ok(None);
     }
     let plan = Binder::new(host).select(stmt)?;

@@ -1,11 +1,12 @@
 //! Which code runs a statement: an arm each.
 
 use duramen_base::{SqlResult, messages};
-use duramen_query::dml;
 use duramen_tsql::ast::{self, StatementKind};
 
-use super::{Run, command, not_supported, temp};
+use super::query::changes;
+use super::{Run, command, not_supported};
 use crate::statements::Kind;
+use crate::temporary::is_temporary;
 
 impl Run<'_> {
     /// A statement that defines asks anew until what it has found is in no doubt; one that names several things is several.
@@ -76,12 +77,12 @@ impl Run<'_> {
         }
         match statement {
             S::Select(stmt) => self.select(at, stmt),
-            S::Insert(stmt) => self.change(at, kind, |h| dml::insert(h, stmt)),
+            S::Insert(_) | S::Update(_) | S::Delete(_) => {
+                self.change(at, kind, |h| changes(h, statement))
+            }
             S::InsertBulk(stmt) => self.insert_bulk(stmt),
-            S::Update(stmt) => self.change(at, kind, |h| dml::update(h, stmt)),
-            S::Delete(stmt) => self.change(at, kind, |h| dml::delete(h, stmt)),
             S::TruncateTable { table, partitions } => self.truncate_table(table, partitions),
-            S::CreateTable(stmt) if temp::is_temporary(&stmt.name) => self.create_temporary(stmt),
+            S::CreateTable(stmt) if is_temporary(&stmt.name) => self.create_temporary(stmt),
             S::CreateTable(stmt) => self.create_table(stmt),
             S::AlterTable(stmt) => self.alter_table(stmt),
             S::CreateIndex(stmt) => self.create_index(stmt),

@@ -17,9 +17,11 @@ use super::server::check_places;
 use super::{Ended, Next, Run, command, not_supported};
 use crate::program::{BodyOf, same};
 use crate::programs::{Callable, Parameter};
-use crate::security::Right;
+use crate::rights::Right;
+use crate::run::TypesOf;
 use crate::statement_stats::Standing;
-use crate::table_types::{TableArgument, TypesOf};
+use crate::table_types::TableArgument;
+use crate::temporary::is_temporary;
 
 /// Bytes of a text or value that may be copied or looked through without a look at whether the call is still wanted.
 const LARGE: usize = 1 << 20;
@@ -586,7 +588,7 @@ impl Run<'_> {
         let Some((db, module)) = self.session.procedure_module(name)? else {
             return Ok(None);
         };
-        let temporary = super::is_temporary(name);
+        let temporary = is_temporary(name);
         let database = match temporary {
             true => self.session.database.to_string(),
             false => db.db.name.clone(),

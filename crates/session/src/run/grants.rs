@@ -11,7 +11,8 @@ use duramen_tsql::ast::{PermissionAction, PermissionStmt};
 use super::principals::cannot;
 use super::{Run, not_supported};
 use crate::ddl::Ddl;
-use crate::security::{DB_OWNER, GUEST, Right};
+use crate::rights::Right;
+use crate::security::{DB_OWNER, GUEST};
 use crate::statements::Kind;
 
 const CLASS_DATABASE: u8 = 0;

@@ -13,10 +13,10 @@ use duramen_tsql::ast::{self, ExprKind, Literal, SelectItem};
 use duramen_txn::{LockMode, TxnKind};
 use duramen_types::Value;
 
-use super::temp::is_temporary;
 use super::{Run, command, not_supported};
 use crate::ddl::Ddl;
 use crate::stored;
+use crate::temporary::is_temporary;
 
 /// The identity column that an IDENTITY() in the list makes: its position and numbers.
 pub(super) type Made = Option<(usize, Identity)>;

@@ -10,13 +10,16 @@ use duramen_tsql::ast::{self, ModuleKind, ModuleMode};
 use super::callable::callable;
 use super::checked::look_at;
 use super::{Run, trigger};
-use crate::databases::OpenDb;
 use crate::functions_of_users::{BodyFunction, body_function};
 use crate::host::HostView;
+use crate::open_db::OpenDb;
 use crate::program::{BodyOf, Program, same};
+use crate::run::TypesOf;
 use crate::session::Session;
 use crate::statements::Kind;
-use crate::table_types::{NoTableTypes, TypesOf};
+use crate::table_types::NoTableTypes;
+use crate::temporary::is_temporary;
+use crate::temporary::short_name;
 
 impl Session {
     /// The procedure that a name means: one of the system, of the current database, or a `sp_` procedure of master.
@@ -65,7 +68,7 @@ impl Session {
         name: &ast::ObjectName,
         kinds: &[ObjectKind],
     ) -> SqlResult<Option<(Arc<OpenDb>, Arc<ModuleDef>)>> {
-        let temporary = super::is_temporary(name) && kinds.contains(&ObjectKind::PROCEDURE);
+        let temporary = is_temporary(name) && kinds.contains(&ObjectKind::PROCEDURE);
         let in_tempdb = match temporary {
             true => match self.temporary_procedure(name) {
                 Some(there) => Some(there),
@@ -211,7 +214,7 @@ impl Run<'_> {
                     attach(&module)
                 }
                 (Some(o), ModuleMode::Create) => {
-                    let shown = super::short_name(&o.name);
+                    let shown = short_name(&o.name);
                     let error = SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&shown]);
                     Err(error.with_state(3).at_line(line))
                 }
@@ -242,7 +245,7 @@ impl Run<'_> {
 
     /// Where a module is stored: a temporary procedure in tempdb.
     fn place_of_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<ModulePlace> {
-        if !super::is_temporary(&stmt.name) {
+        if !is_temporary(&stmt.name) {
             return Ok(ModulePlace {
                 database: self.session.database.to_string(),
                 name: stmt.name.clone(),
@@ -283,7 +286,7 @@ impl Run<'_> {
     /// What a definition is refused for before it is stored; the columns of a view.
     fn check_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<Checked> {
         let mut checked = Checked::default();
-        if super::is_temporary(&stmt.name) {
+        if is_temporary(&stmt.name) {
             let name = stmt.name.name();
             match &stmt.kind {
                 ModuleKind::Procedure { .. } => {}

@@ -70,7 +70,7 @@ impl Run<'_> {
     }
 }
 
-impl crate::databases::OpenDb {
+impl crate::open_db::OpenDb {
     /// The SID of the login that owns it.
     pub(crate) fn owner(&self) -> SqlResult<Vec<u8>> {
         let snapshot = self.catalog.snapshot()?;

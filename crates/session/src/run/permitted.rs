@@ -11,10 +11,12 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::SCHEMA_SYS;
 use duramen_tsql::ast::{self, DropKind, ModuleKind, ModuleMode, StatementKind};
 
-use super::{Run, not_supported, temp};
-use crate::databases::OpenDb;
-use crate::security::{Needs, On, Right};
+use super::{Run, not_supported};
+use crate::open_db::OpenDb;
+use crate::rights::{Needs, Right};
+use crate::security::On;
 use crate::statements::Kind;
+use crate::temporary::is_temporary;
 
 type Refusal<'a> = &'a dyn Fn() -> SqlError;
 
@@ -306,7 +308,7 @@ impl Run<'_> {
         what: &str,
         name: Option<&ast::ObjectName>,
     ) -> SqlResult<()> {
-        if name.is_some_and(temp::is_temporary) {
+        if name.is_some_and(is_temporary) {
             return Ok(());
         }
         let what = if what == "SELECT INTO" {
@@ -413,7 +415,7 @@ impl Run<'_> {
 
     /// A right on an object; where there is none, on its database: nobody learns which of the two is missing.
     fn may(&self, name: &ast::ObjectName, right: Right, refused: Refusal<'_>) -> SqlResult<()> {
-        if temp::is_temporary(name) {
+        if is_temporary(name) {
             return Ok(());
         }
         let database = name.database().unwrap_or(&self.session.database);
@@ -452,7 +454,7 @@ impl Run<'_> {
 /// What a statement makes, as far as it has a schema.
 fn created(kind: &StatementKind) -> Option<&ast::ObjectName> {
     match kind {
-        StatementKind::Select(s) => super::query::into(s),
+        StatementKind::Select(s) => crate::statements::into_table(s),
         StatementKind::CreateTable(s) => Some(&s.name),
         StatementKind::CreateType(s) => Some(&s.name),
         StatementKind::CreateSynonym { name, .. } => Some(name),

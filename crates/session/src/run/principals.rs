@@ -11,7 +11,8 @@ use duramen_catalog::{LoginDef, Security};
 use duramen_tsql::ast::{self, NamedOption, OptionValue};
 
 use super::{Run, not_supported};
-use crate::security::{Right, is_above, password};
+use crate::rights::Right;
+use crate::security::{is_above, password};
 use crate::statements::Kind;
 
 /// The option of that name, with what it is set to.

@@ -13,7 +13,8 @@ use duramen_types::Value;
 use super::exec::{Called, Given};
 use super::{Run, not_supported};
 use crate::program::same;
-use crate::security::{On, Right};
+use crate::rights::Right;
+use crate::security::On;
 use crate::statements::Definition;
 
 const LEVELS: [(&str, &str); 3] = [

@@ -3,28 +3,38 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_query::{Binder, Changed, Cx, Plan, Sizes, Wanted, dml::Dml};
+use duramen_query::dml::{self, Dml};
+use duramen_query::{Binder, Changed, Cx, Plan, Sizes, Wanted};
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_txn::{Transaction, TxnKind};
 use duramen_types::{SqlType, Value};
 
 use super::checked::EarlyBound;
-use super::{Bound, Run, command, textsize};
+use super::{Run, command, textsize};
+use crate::bound::Bound;
+use crate::bound::REBINDS;
 use crate::host::HostView;
 use crate::memory_grants::{Percents, Semaphore};
 use crate::program::Op;
 use crate::sink::{ColumnMeta, ResultSink};
 use crate::statements::Kind;
+use crate::statements::into_table;
 use crate::versioning;
 
-/// How often a statement is bound again because its tables were defined anew while it waited for their locks.
-pub(crate) const REBINDS: usize = 10;
+/// What a statement changes, which is one that changes rows.
+pub(super) fn changes(
+    host: &dyn duramen_query::host::Host,
+    statement: &StatementKind,
+) -> SqlResult<Dml> {
+    let internal = || SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]);
+    dml::bind(host, statement)?.ok_or_else(internal)
+}
 
 impl Run<'_> {
     pub(super) fn select(&mut self, at: usize, stmt: &ast::SelectStmt) -> SqlResult<()> {
         let assigns = assignments(stmt);
         let assigns = self.binding(assigns)?;
-        if let Some(name) = into(stmt) {
+        if let Some(name) = into_table(stmt) {
             return self.settled(|run| run.select_into(stmt, name));
         }
         let mut sent = None;
@@ -392,22 +402,4 @@ fn reads_nothing(stmt: &ast::SelectStmt) -> bool {
         named |= matches!(part, ast::walk::Part::Source(_));
     });
     !named
-}
-
-pub(crate) fn into(stmt: &ast::SelectStmt) -> Option<&ast::ObjectName> {
-    match &stmt.body {
-        ast::QueryExpr::Select(spec) => spec.into.as_ref(),
-        // SELECT ... INTO ... UNION ...: the first SELECT names the table.
-        ast::QueryExpr::SetOp { left, .. } => {
-            let mut at = left;
-            loop {
-                match &**at {
-                    ast::QueryExpr::SetOp { left, .. } => at = left,
-                    ast::QueryExpr::Select(spec) => return spec.into.as_ref(),
-                    ast::QueryExpr::Values(_) => return None,
-                }
-            }
-        }
-        ast::QueryExpr::Values(_) => None,
-    }
 }

@@ -8,7 +8,7 @@ use duramen_tsql::ast;
 use duramen_types::{SqlType, to_display};
 
 use super::{Run, command};
-use crate::security::Right;
+use crate::rights::Right;
 
 /// From now to the next time the clock shows this time of day.
 fn until_time_of_day(time: Duration) -> Duration {
@@ -149,7 +149,7 @@ impl Run<'_> {
             s if s < 0 => own_severity,
             s => s.min(25) as u8,
         };
-        let text = super::message_format::format(&text, &args)?;
+        let text = crate::message_format::format(&text, &args)?;
         let logged = stmt.options.iter().any(|o| o == "LOG");
         if logged && !self.session.server_may(Right::AlterTrace) {
             return Err(SqlError::new(&messages::RAISERROR_LOG_PERMISSION, &[]));

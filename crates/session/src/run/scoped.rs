@@ -13,7 +13,7 @@ use duramen_types::Value;
 use duramen_wal::LogProfile;
 
 use super::{Run, command, not_supported};
-use crate::databases::OpenDb;
+use crate::open_db::OpenDb;
 use crate::views::database_scoped_configurations::{Held, default_of};
 use crate::views::query_stats::{Origin, program_of};
 

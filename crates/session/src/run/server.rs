@@ -6,7 +6,7 @@ use duramen_types::Value;
 use super::exec::{Called, Given};
 use super::{Run, command, not_supported};
 use crate::program::same;
-use crate::security::Right;
+use crate::rights::Right;
 
 pub(super) fn argument<'a>(given: &'a [Given], at: usize, name: &str) -> Option<&'a Value> {
     let named = |g: &&Given| g.name.as_deref().is_some_and(|n| same(n, name));

@@ -4,17 +4,18 @@ use duramen_base::{SqlError, SqlResult};
 use duramen_observe::events::{ObjectType, QueryPostExecutionShowplan, Xml, emit};
 use duramen_query::profile::{Actual, Counts, Profile};
 use duramen_query::showplan::{PlanLine, Took, drawn, of_expression};
-use duramen_tsql::ast::{SetOption, StatementKind};
 use duramen_types::{SqlType, Value};
 
 use super::compiled::Compiled;
-use super::{Bound, Ended, Run};
+use super::{Ended, Run};
+use crate::bound::Bound;
 use crate::options::Showplan;
 use crate::outcome;
 use crate::plan_xml::{self, Planned};
+use crate::program::shown::kind_of;
+use crate::program::shown::sets_showplan;
 use crate::program::{Op, Program};
 use crate::sink::ColumnMeta;
-use crate::statements::Kind;
 
 /// The columns of SHOWPLAN_ALL.
 const COLUMNS: [(&str, SqlType); 18] = [
@@ -47,41 +48,10 @@ const COUNTED: [(&str, SqlType); 2] = [("Rows", SqlType::BIGINT), ("Executes", S
 /// The column of SHOWPLAN_XML, by which clients know it.
 const XML_COLUMN: (&str, SqlType) = ("Microsoft SQL Server 2005 XML Showplan", SqlType::XML);
 
-/// Whether a statement turns SHOWPLAN on or off: it runs even while nothing else does.
-pub fn sets_showplan(kind: &StatementKind) -> bool {
-    match kind {
-        StatementKind::SetOption(SetOption::OnOff { names, .. }) => {
-            names.iter().any(|n| n.starts_with("SHOWPLAN_"))
-        }
-        _ => false,
-    }
-}
-
 fn switches(program: &Program) -> bool {
     match &program.steps[..] {
         [only] => matches!(&only.op, Op::Run(kind) if sets_showplan(kind)),
         _ => false,
-    }
-}
-
-/// What SHOWPLAN_ALL calls a statement; nothing for steps that are none.
-pub(crate) fn kind_of(op: &Op) -> &'static str {
-    match op {
-        Op::Run(StatementKind::Select(_)) => "SELECT",
-        Op::Run(StatementKind::Insert(_)) => "INSERT",
-        Op::Run(StatementKind::Update(_)) => "UPDATE",
-        Op::Run(StatementKind::Delete(_)) => "DELETE",
-        Op::Run(StatementKind::Exec(_)) => "EXECUTE PROC",
-        Op::Run(StatementKind::SetOption(_)) => "SET ON/OFF",
-        Op::Run(kind) => Kind::of(kind).row().name,
-        Op::Assign { .. } => "ASSIGN",
-        Op::BranchUnless { .. } => "COND",
-        Op::Return(_) => "RETURN",
-        Op::Jump(_)
-        | Op::EnterTry { .. }
-        | Op::LeaveTry { .. }
-        | Op::EndCatch
-        | Op::Unwind { .. } => "",
     }
 }
 

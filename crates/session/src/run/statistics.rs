@@ -9,7 +9,8 @@ use duramen_tsql::ast::{self, StatementKind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Bound, Next, Run, not_supported};
+use super::{Next, Run, not_supported};
+use crate::bound::Bound;
 use crate::program::Op;
 
 /// Processor and clock time since something began.

@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
-use duramen_query::dml;
 use duramen_query::host::TableColumn;
 use duramen_query::memory::{MemoryTable, MemoryTableDef};
 use duramen_tsql::ParseOptions;
-use duramen_tsql::ast::{self, CreateTypeKind, StatementKind};
+use duramen_tsql::ast::{self, CreateTypeKind};
 use duramen_types::SqlType;
 
 use super::Run;
 use super::bulk::{Quiet, quoted};
+use super::query::changes;
 use crate::named::Named;
 use crate::program::{BodyOf, Op, compile};
 use crate::statements::Kind;
 use crate::table_types::{RemoteTable, TableArgument, TableType, object_name};
+use crate::unsupported;
 
 impl Run<'_> {
     pub(super) fn create_type(&mut self, stmt: &ast::CreateType) -> SqlResult<()> {
@@ -185,7 +186,13 @@ impl Run<'_> {
             def.name
         );
         let batch = duramen_tsql::parse_batch(&text, &ParseOptions::default())?;
-        let mut program = compile(&text, batch.statements, Named::new(), BodyOf::Batch)?;
+        let mut program = compile(
+            &text,
+            batch.statements,
+            Named::new(),
+            BodyOf::Batch,
+            unsupported::check,
+        )?;
         let staged = sent.iter().map(|(c, ty)| TableColumn {
             name: c.name.clone(),
             ty: *ty,
@@ -207,14 +214,13 @@ impl Run<'_> {
         let before = (state.rowcount, state.identity, state.scope_identity);
         let mut quiet = Quiet(&mut *self.sink);
         let program = Arc::new(program);
-        let Some(Op::Run(StatementKind::Insert(stmt))) = program.steps.first().map(|s| &s.op)
-        else {
+        let Some(Op::Run(insert)) = program.steps.first().map(|s| &s.op) else {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
         let mut run = Run::new(&mut *self.session, &program, &mut quiet, self.cancel);
         run.tables[0] = table.clone();
         run.tables[1].replace_rows(rows.rows.clone());
-        let result = run.change(0, Kind::Insert, |h| dml::insert(h, stmt));
+        let result = run.change(0, Kind::Insert, |h| changes(h, insert));
         let state = &mut self.session.state;
         (state.rowcount, state.identity, state.scope_identity) = before;
         result

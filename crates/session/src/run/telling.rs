@@ -11,9 +11,11 @@ use duramen_observe::{Counter, count};
 
 use super::{Next, Run, Stopwatch};
 use crate::activity::Activity;
+use crate::cancel::CancelToken;
+use crate::program::shown::offset;
 use crate::program::{Op, Program, Step};
 use crate::secrets;
-use crate::session::{CancelToken, Session};
+use crate::session::Session;
 use crate::sink::ResultSink;
 use crate::statement_stats::ModuleId;
 
@@ -49,12 +51,6 @@ pub(crate) fn plans_are_wanted() -> bool {
 #[inline]
 fn calls_are_wanted() -> bool {
     events::are_wanted(CALLS)
-}
-
-/// Bytes of UTF-16 before a place of a text.
-pub(crate) fn offset(text: &str, at: usize) -> u64 {
-    let before = text.get(..at).unwrap_or(text);
-    before.encode_utf16().count() as u64 * 2
 }
 
 /// Since nanoseconds of the wall clock.
@@ -276,7 +272,7 @@ impl<'p> Told<'p> {
     fn place(&self) -> (u64, u64) {
         let (from, to) = self.program.steps[self.at].span;
         let text = &self.program.text;
-        (offset(text, from), offset(text, to))
+        (offset(text, from) as u64, offset(text, to) as u64)
     }
 
     fn statement(&self) -> String {
@@ -350,8 +346,8 @@ impl Run<'_> {
                 source_database_id: of.map_or(0, |m| u64::from(m.database)),
                 object_id: of.map_or(0, |m| i64::from(m.object)),
                 object_type: ObjectType::of(of.map_or([0; 2], |m| m.kind)),
-                offset: offset(&program.text, from),
-                offset_end: offset(&program.text, to),
+                offset: offset(&program.text, from) as u64,
+                offset_end: offset(&program.text, to) as u64,
                 nest_level: u64::from(self.session.state.nesting),
                 line_number: u64::from(step.line),
                 object_name: self.place.procedure.clone().unwrap_or_default(),

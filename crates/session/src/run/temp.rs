@@ -13,24 +13,24 @@
 
 use std::sync::Arc;
 
-use duramen_base::{ObjectId, SessionId, SqlError, SqlResult, messages};
+use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_observe::Counter;
 use duramen_query::host::{Source, Table};
 use duramen_tsql::ast;
 use duramen_txn::TxnKind;
 
 use super::Run;
-use crate::databases::OpenDb;
 use crate::ddl::Ddl;
+use crate::open_db::OpenDb;
 use crate::program::same;
 use crate::session::Session;
 use crate::statements::Kind;
+use crate::temporary::NAME_LIMIT;
+use crate::temporary::is_temporary;
+use crate::temporary::nobodys;
+use crate::temporary::owner_mark;
 
 const TEMPDB: &str = "tempdb";
-/// Room for the user's part of a local temporary name.
-const NAME_LIMIT: usize = 116;
-/// How many digits stand behind it.
-const DIGITS: usize = 12;
 /// SET LOCK_TIMEOUT of those that wait as long as it takes.
 const NO_TIMEOUT: i64 = -1;
 
@@ -48,43 +48,11 @@ pub struct TemporaryTable {
     pub procedure: bool,
 }
 
-/// Whether a name is one of a temporary table.
-pub fn is_temporary(name: &ast::ObjectName) -> bool {
-    name.name().starts_with('#')
-}
-
-/// What stands behind the written name of a session's local objects in tempdb, before their numbers.
-fn owner_mark(session: SessionId) -> String {
-    format!("{:04X}", session.0)
-}
-
-/// Whether an object of tempdb is a local one of that session.
-pub(crate) fn is_temporary_of(full: &str, session: SessionId) -> bool {
-    let behind = full.len().checked_sub(DIGITS).and_then(|at| full.get(at..));
-    let local = full.starts_with('#') && !full.starts_with("##");
-    local && behind.is_some_and(|digits| digits.starts_with(&owner_mark(session)))
-}
-
 fn in_tempdb(full: &str, line: u32) -> ast::ObjectName {
     ast::ObjectName {
         parts: vec![TEMPDB.to_owned(), "dbo".to_owned(), full.to_owned()],
         line,
     }
-}
-
-/// A table's name without what makes a local temporary one unique in tempdb.
-pub(crate) fn short_name(name: &str) -> &str {
-    let local = name.starts_with('#') && !name.starts_with("##") && name.len() > NAME_LIMIT;
-    match name.get(..name.len().saturating_sub(12)) {
-        Some(padded) if local => padded.trim_end_matches('_'),
-        _ => name,
-    }
-}
-
-/// What stands for a local temporary name that means nothing to the session: no object has it, since all names of local
-/// objects in tempdb are longer. Whoever has found another session's name there gets no further with it.
-fn nobodys(name: &str) -> String {
-    name.chars().take(NAME_LIMIT).collect()
 }
 
 /// An error about a table of tempdb, in the words of the user.

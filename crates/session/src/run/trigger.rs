@@ -14,7 +14,7 @@ use std::sync::Arc;
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, TableDef, TriggerDef, trigger_events};
 use duramen_query::dml::Dml;
-use duramen_query::host::{Event, Host, Source, TableColumn};
+use duramen_query::host::{Host, Source, TableColumn};
 use duramen_query::memory::{MemoryTable, MemoryTableDef};
 use duramen_query::{Changed, Spooled};
 use duramen_tsql::ParseOptions;
@@ -27,9 +27,9 @@ use super::{Ended, Run};
 use crate::ddl::Ddl;
 use crate::program::BodyOf;
 use crate::programs::Callable;
+use crate::run::TypesOf;
 use crate::settings::option;
 use crate::statement_stats::Standing;
-use crate::table_types::TypesOf;
 
 /// A trigger that is running.
 #[derive(Debug)]
@@ -42,20 +42,6 @@ pub struct Firing {
     /// The columns that got values: UPDATE().
     pub assigned: Vec<String>,
     pub columns: Vec<String>,
-}
-
-fn bit(event: Event) -> u8 {
-    match event {
-        Event::Insert => trigger_events::INSERT,
-        Event::Update => trigger_events::UPDATE,
-        Event::Delete => trigger_events::DELETE,
-    }
-}
-
-/// The enabled triggers of a table that an event fires.
-pub fn fired_by(def: &TableDef, event: Event) -> Vec<i32> {
-    let meant = |t: &&TriggerDef| !t.disabled && t.events & bit(event) != 0;
-    def.triggers.iter().filter(meant).map(|t| t.id.0).collect()
 }
 
 impl Run<'_> {

@@ -12,7 +12,8 @@ use duramen_tsql::ast;
 use super::principals::{cannot, word};
 use super::{Run, not_supported};
 use crate::ddl::Ddl;
-use crate::security::{DB_OWNER, On, Right};
+use crate::rights::Right;
+use crate::security::{DB_OWNER, On};
 use crate::statements::Kind;
 
 /// Roles of SQL Server have ids up to here.

@@ -14,10 +14,11 @@ use duramen_types::Value;
 
 use super::{
     DB_ACCESSADMIN, DB_BACKUPOPERATOR, DB_DATAREADER, DB_DATAWRITER, DB_DDLADMIN,
-    DB_DENYDATAREADER, DB_DENYDATAWRITER, DB_OWNER, DB_SECURITYADMIN, DBO, Need, Needs, Of, Right,
-    Visible, Who,
+    DB_DENYDATAREADER, DB_DENYDATAWRITER, DB_OWNER, DB_SECURITYADMIN, DBO, Visible, Who,
 };
-use crate::databases::{Databases, OpenDb};
+use crate::databases::Databases;
+use crate::open_db::OpenDb;
+use crate::rights::{Need, Needs, Of, Right};
 use crate::session::Session;
 
 /// What a permission is asked for.
@@ -259,7 +260,7 @@ impl Caller<'_> {
 
     fn may_on_name(&self, name: &str, right: Right) -> SqlResult<bool> {
         // As the functions and statements that take such a name cut it.
-        let Some(parts) = crate::metadata::parts(name) else {
+        let Some(parts) = crate::multipart::parts(name) else {
             return Ok(false);
         };
         let part = |n: usize| parts.get(n).map(String::as_str).filter(|p| !p.is_empty());
@@ -321,7 +322,7 @@ impl Session {
         asked: Right,
         chain: Option<&str>,
     ) -> SqlResult<()> {
-        if self.who.sysadmin || crate::run::is_temporary(name) {
+        if self.who.sysadmin || crate::temporary::is_temporary(name) {
             return Ok(());
         }
         let database = name.database().unwrap_or(&self.database);

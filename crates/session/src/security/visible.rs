@@ -12,9 +12,10 @@ use duramen_base::{DbId, ObjectId, SessionId, SqlResult};
 use duramen_catalog::{ObjectDef, ObjectKind, Security, Snapshot};
 use duramen_os::sync::Mutex;
 
-use super::{Caller, DB_OWNER, On, Right, Who};
-use crate::databases::OpenDb;
-use crate::run::is_temporary_of;
+use super::{Caller, DB_OWNER, On, Who};
+use crate::open_db::OpenDb;
+use crate::rights::Right;
+use crate::temporary::is_temporary_of;
 
 /// How many pictures are kept.
 const KEPT: usize = 64;

@@ -16,7 +16,8 @@ use duramen_catalog::DatabaseEntry;
 use duramen_os::IoError;
 
 use super::{FIRST_LOG_SEQ, Files, Later, numbered, remove_files};
-use crate::databases::{Databases, entry_of, option, os_error};
+use crate::database_options::option;
+use crate::databases::{Databases, entry_of, os_error};
 
 /// The stand-in's files, without their extensions.
 const STAND_IN: &str = "master~standin";

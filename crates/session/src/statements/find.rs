@@ -1,11 +1,11 @@
 //! Which row a statement has: one match, without a default.
 
 use duramen_tsql::ast::{
-    DropKind, ModuleKind, ModuleMode, PartitionStmt, RestoreKind, StatementKind,
+    self, DropKind, ModuleKind, ModuleMode, PartitionStmt, RestoreKind, StatementKind,
 };
 
 use super::Kind;
-use crate::security::Right;
+use crate::rights::Right;
 
 impl Kind {
     pub fn of(statement: &StatementKind) -> Kind {
@@ -15,7 +15,7 @@ impl Kind {
 
 fn of(kind: &StatementKind) -> Kind {
     match kind {
-        StatementKind::Select(s) => match crate::run::into(s) {
+        StatementKind::Select(s) => match into_table(s) {
             Some(_) => Kind::SelectInto,
             None => Kind::Select,
         },
@@ -163,5 +163,24 @@ fn partition_row(stmt: &PartitionStmt) -> Kind {
         PartitionStmt::CreateScheme { .. } => Kind::CreatePartitionScheme,
         PartitionStmt::AlterScheme { .. } => Kind::AlterPartitionScheme,
         PartitionStmt::DropScheme(_) => Kind::DropPartitionScheme,
+    }
+}
+
+/// The table that SELECT ... INTO makes.
+pub(crate) fn into_table(stmt: &ast::SelectStmt) -> Option<&ast::ObjectName> {
+    match &stmt.body {
+        ast::QueryExpr::Select(spec) => spec.into.as_ref(),
+        // SELECT ... INTO ... UNION ...: the first SELECT names the table.
+        ast::QueryExpr::SetOp { left, .. } => {
+            let mut at = left;
+            loop {
+                match &**at {
+                    ast::QueryExpr::SetOp { left, .. } => at = left,
+                    ast::QueryExpr::Select(spec) => return spec.into.as_ref(),
+                    ast::QueryExpr::Values(_) => return None,
+                }
+            }
+        }
+        ast::QueryExpr::Values(_) => None,
     }
 }

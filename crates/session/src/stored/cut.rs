@@ -110,7 +110,7 @@ impl StoredTable {
         &self,
         tx: &duramen_txn::Transaction,
         lock: ScanLock,
-        context: &crate::host::Context,
+        context: &crate::context::Context,
     ) -> SqlResult<Reading> {
         let log = &self.db.db.transactions;
         let versions = &self.db.db.engine.versions;

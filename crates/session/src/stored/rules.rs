@@ -5,7 +5,7 @@ use duramen_catalog::{ForeignKeyDef, TableDef};
 use duramen_query::rules::{CheckRule, KeyAction, KeyRule, Rules};
 use duramen_tsql::ast::ObjectName;
 
-use crate::databases::OpenDb;
+use crate::open_db::OpenDb;
 
 pub(super) fn of(db: &OpenDb, def: &TableDef) -> SqlResult<Rules> {
     let mut rules = Rules::default();

@@ -10,8 +10,6 @@
 //!    [assert: trace/1]
 //! 2. Rows are written after the logs are durable up to what they tell of. [assert: xe/1]
 
-pub(crate) mod classes;
-
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,10 +22,10 @@ use duramen_os::memory::{Broker, Clerk, Tally};
 use duramen_os::sync::{Global, Mutex};
 use duramen_os::time::{self, Instant, WallTime};
 
-use self::classes::{Column, class};
 use crate::activity::Activity;
 use crate::databases::OpenDatabases;
-use crate::xe::file::{Folders, LOG_FOLDER};
+use crate::event_classes::{Column, class};
+use crate::folders::{Folders, LOG_FOLDER};
 use crate::xe::records::{self, Payload, TRACE, Writer, put_text};
 
 /// Rows in memory at most.

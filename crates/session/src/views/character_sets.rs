@@ -4,7 +4,7 @@
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 
 pub(super) struct Set {
     /// 1001 is a character set, 2001 a sort order.

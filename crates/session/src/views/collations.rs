@@ -3,7 +3,7 @@
 use duramen_types::{CollationId, SqlType as T};
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 
 columns! { (&'static str, CollationId);
     "name", T::SYSNAME, NOT_NULL, |c| text(c.0);

@@ -4,10 +4,10 @@ use duramen_base::SqlResult;
 use duramen_catalog::{ColumnDef, Identity, TableDef};
 use duramen_types::{CollationId, SqlType as T, TypeId, Value};
 
-use super::column::*;
 use super::objects::tables;
 use super::{View, every};
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 pub struct Source {
     table: i32,

@@ -3,8 +3,8 @@
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 use crate::settings::Setting;
 
 pub struct Source<'a>(&'static Setting, &'a Context);

@@ -8,9 +8,9 @@ use duramen_catalog::{ModuleDef, ObjectKind, Snapshot, TableDef};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::objects::{Object, object_columns};
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 use crate::security::Visible;
 
 /// A constraint's object and what else its view shows.
@@ -233,7 +233,7 @@ mod modules {
         "definition", T::NVARCHAR_MAX, NULL, |m| text_or_null(Some(&*m.text).filter(|_| m.1));
         "uses_ansi_nulls", T::BIT, NULL, |m| bit(m.ansi_nulls);
         "uses_quoted_identifier", T::BIT, NULL, |m| bit(m.quoted_identifier);
-        "is_schema_bound", T::BIT, NULL, |m| bit(crate::run::is_schema_bound(m));
+        "is_schema_bound", T::BIT, NULL, |m| bit(crate::schema_bound::is_schema_bound(m));
         "uses_database_collation", T::BIT, NULL, |_| bit(false);
         "is_recompiled", T::BIT, NULL, |_| bit(false);
         "null_on_null_input", T::BIT, NULL, |_| bit(false);

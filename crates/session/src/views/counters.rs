@@ -11,8 +11,8 @@ use duramen_observe::{CounterKind, CounterValue, DbCounter, FileIoSnapshot, LOGI
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 pub struct Source {
     counter: CounterValue,

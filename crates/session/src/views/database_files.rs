@@ -4,9 +4,10 @@ use duramen_catalog::{DatabaseEntry, FileEntry, FileKind};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::databases::{OpenDb, option};
-use crate::security::Right;
+use crate::column::*;
+use crate::database_options::option;
+use crate::open_db::OpenDb;
+use crate::rights::Right;
 
 /// Pages of a log file that has no MAXSIZE: 2 TB.
 const LOG_MAX_PAGES: i32 = 268_435_456;

@@ -8,7 +8,7 @@ use duramen_types::{SqlType, Value};
 use duramen_wal::LogProfile;
 
 use super::View;
-use crate::security::needs::VISIBLE;
+use crate::rights::needs::VISIBLE;
 
 const COMMIT_WAIT: i32 = 0x4000_0001;
 const LOG_PROFILE: i32 = 0x4000_0002;

@@ -9,10 +9,13 @@ use duramen_txn::SnapshotState;
 use duramen_types::{CollationId, SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::backup::{model_name, model_of};
-use crate::database_ddl::switch;
-use crate::databases::{OpenDb, durability_of, option};
+use crate::backup::model_name;
+use crate::column::*;
+use crate::database_options::model_of;
+use crate::database_options::option;
+use crate::database_options::switch;
+use crate::databases::durability_of;
+use crate::open_db::OpenDb;
 use crate::unavailable::DatabaseState;
 
 pub struct Source {

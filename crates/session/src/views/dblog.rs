@@ -13,10 +13,10 @@ use duramen_txn::ABORT_RESERVE;
 use duramen_types::{ConvertCtx, DateTime, SqlType as T, Value, convert};
 use duramen_wal::record::{Lop, PageFields, RecordView};
 
-use super::column::*;
 use super::{RowStream, View};
-use crate::databases::OpenDb;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
+use crate::open_db::OpenDb;
 
 /// A record with what was read out of it.
 pub struct Source<'a> {

@@ -11,8 +11,8 @@ use duramen_tsql::{ParseOptions, parse_batch, parse_name};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 /// A name in a module.
 pub struct Named {

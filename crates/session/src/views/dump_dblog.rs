@@ -20,8 +20,8 @@ use duramen_wal::{LogFileReader, OpenBlock};
 
 use super::dblog::{self, Names, bound};
 use super::{RowStream, View};
-use crate::host::Context;
-use crate::security::needs::CONTROL_SERVER;
+use crate::context::Context;
+use crate::rights::needs::CONTROL_SERVER;
 
 pub const VIEW: View = View::streamed("fn_dump_dblog", CONTROL_SERVER, dblog::COLUMNS, stream);
 

@@ -4,7 +4,7 @@ use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 use crate::xe::Entry;
 use crate::xe::definition::{EventDef, Retention, Setting, TargetDef};
 use crate::xe::objects::ActionId;

@@ -15,14 +15,15 @@ use duramen_storage::Recovering;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::query_stats::AtStatement;
 use super::tasks::{address as task_address, scheduler_of};
 use crate::activity::{Activity, Glance};
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
+use crate::login::LoginRequest;
 use crate::memory_grants::Asked;
-use crate::security::{Right, Who};
-use crate::session::LoginRequest;
+use crate::rights::Right;
+use crate::security::Who;
 use crate::work::Times;
 
 pub struct Source {

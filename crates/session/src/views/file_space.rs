@@ -6,7 +6,7 @@ use duramen_storage::FileSpace;
 use duramen_types::SqlType as T;
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 
 pub struct Source {
     database: u16,

@@ -80,7 +80,7 @@ const COLUMNS: &[(&str, T, bool)] = &[
 
 pub const VIEW: View = View::of_host(
     "dm_exec_describe_first_result_set",
-    crate::security::needs::ASKS,
+    crate::rights::needs::ASKS,
     COLUMNS,
     rows,
 );
@@ -205,9 +205,6 @@ fn of_program(
                 continue;
             }
             StatementKind::Insert(s) if matches!(s.source, InsertSource::Exec(_)) => continue,
-            StatementKind::Insert(s) if s.output.is_some() => dml::insert(host, s)?,
-            StatementKind::Update(s) if s.output.is_some() => dml::update(host, s)?,
-            StatementKind::Delete(s) if s.output.is_some() => dml::delete(host, s)?,
             StatementKind::Exec(stmt) => {
                 let text = program.text.get(step.span.0..step.span.1);
                 let found = of_call(host, &stmt.call, text.unwrap_or_default(), depth)?;
@@ -216,9 +213,10 @@ fn of_program(
                 }
                 continue;
             }
+            kind if dml::has_output(kind) => dml::bind(host, kind)?,
             _ => continue,
         };
-        if let Some(columns) = output.output_columns() {
+        if let Some(columns) = output.as_ref().and_then(dml::Dml::output_columns) {
             return Ok(Some(columns.iter().map(crate::run::column_meta).collect()));
         }
     }

@@ -25,9 +25,9 @@ use duramen_query::Row;
 use duramen_storage::OperationCounts;
 use duramen_types::{SqlType as T, Value};
 
-use super::column::*;
 use super::{View, rowsets};
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 pub struct Source {
     database: u16,

@@ -8,10 +8,10 @@ use duramen_query::Row;
 use duramen_storage::{Level, Records, Scan};
 use duramen_types::{SqlType as T, Value};
 
-use super::column::*;
 use super::rowsets::{Found, unit_name, units};
 use super::{View, rowsets};
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 pub struct Source {
     database: i16,

@@ -9,7 +9,7 @@ use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 use crate::usage::{Usage, Use};
 
 pub struct Source {

@@ -8,8 +8,8 @@ use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::security::Right;
+use crate::column::*;
+use crate::rights::Right;
 
 pub struct Source {
     is_call: bool,

@@ -8,8 +8,8 @@ use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 pub struct Source {
     database_id: u16,

@@ -4,7 +4,7 @@ use duramen_types::language::LanguageData;
 use duramen_types::{Language, SqlType as T, Value};
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 
 columns! { &'static LanguageData;
     "langid", T::SMALLINT, NOT_NULL, |l| small(l.id);

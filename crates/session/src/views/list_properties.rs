@@ -9,8 +9,8 @@ use duramen_catalog::{ObjectDef, ObjectKind, Snapshot, fold};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::objects::snapshot;
+use crate::column::*;
 
 pub struct Found {
     kind: Option<String>,

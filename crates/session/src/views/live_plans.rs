@@ -12,10 +12,10 @@ use duramen_query::showplan::PlanLine;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use super::query_stats::{handle_bytes, sql_handle};
 use crate::activity::Activity;
+use crate::column::*;
 use crate::program::Program;
+use crate::program::handle::{handle_bytes, sql_handle};
 
 fn plan_handle(program: &Program) -> Value {
     let first = if program.stats.module().is_some() {

@@ -9,10 +9,10 @@ use duramen_txn::{LockInfo, Resource};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use crate::activity::Activity;
 use crate::app_locks::Shown;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 /// What a page, row or key belongs to: its rowset; an object: itself.
 fn entity(l: &LockInfo) -> i64 {

@@ -4,8 +4,8 @@ use duramen_base::Lsn;
 use duramen_types::{SqlType as T, Value};
 use duramen_wal::VlfInfo;
 
-use super::column::*;
 use super::{View, database_argument};
+use crate::column::*;
 
 pub struct Source {
     database: u16,

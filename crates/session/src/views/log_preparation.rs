@@ -6,7 +6,7 @@ use duramen_types::{SqlType as T, Value};
 use duramen_wal::{LogPreparation, LogProfile};
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 
 pub struct Source {
     database: DbId,

@@ -5,7 +5,7 @@ use duramen_types::{SqlType as T, Value};
 use duramen_wal::LogSpace;
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 
 pub struct Source {
     database: u16,

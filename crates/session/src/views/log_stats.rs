@@ -4,9 +4,9 @@ use duramen_base::Lsn;
 use duramen_types::{DateTime, SqlType as T, Value};
 use duramen_wal::{LogSpace, VlfInfo};
 
-use super::column::*;
 use super::{View, database_argument};
-use crate::databases::OpenDb;
+use crate::column::*;
+use crate::open_db::OpenDb;
 
 pub struct Source {
     database: u16,

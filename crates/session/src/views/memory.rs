@@ -9,8 +9,8 @@ use duramen_os::{heap, machine, thread};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 use crate::instance::Instance;
 
 const ADDRESS: T = T::varbinary(8);

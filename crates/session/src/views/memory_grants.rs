@@ -9,10 +9,11 @@ use duramen_os::time;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use super::query_stats::{handle_bytes, text_handle};
+use super::query_stats::text_handle;
+use crate::column::*;
 use crate::memory_grants::Asked;
 use crate::program::Program;
+use crate::program::handle::handle_bytes;
 
 const KB: u64 = 1024;
 

@@ -4,7 +4,7 @@ use duramen_base::messages::{ALL, Message};
 use duramen_types::SqlType as T;
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 
 /// The LCID of us_english.
 const ENGLISH: i64 = 1033;

@@ -11,12 +11,14 @@ use duramen_tsql::ast::bracketed;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 use crate::missing_indexes::{Group, Statement, Uses};
 
 fn all(cx: &Context) -> Vec<Arc<Group>> {
-    cx.instance.missing_indexes.all(&cx.instance.databases)
+    cx.instance
+        .missing_indexes
+        .all(&|id| cx.instance.databases.get(id))
 }
 
 /// `[a], [b]`

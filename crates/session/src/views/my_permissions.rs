@@ -10,10 +10,11 @@ use duramen_tsql::ast::ObjectName;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::databases::OpenDb;
-use crate::host::Context;
-use crate::security::{On, Right};
+use crate::column::*;
+use crate::context::Context;
+use crate::open_db::OpenDb;
+use crate::rights::Right;
+use crate::security::On;
 
 pub struct Held {
     entity: String,

@@ -6,9 +6,9 @@ use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::{View, io_stats};
-use crate::host::Context;
-use crate::security::needs::{DATABASE_STATE, FACTS, SERVER_STATE};
-use crate::views::column::{NOT_NULL, NULL};
+use crate::column::{NOT_NULL, NULL};
+use crate::context::Context;
+use crate::rights::needs::{DATABASE_STATE, FACTS, SERVER_STATE};
 
 const NAME: T = T::nvarchar(128);
 const DESC: T = T::nvarchar(60);

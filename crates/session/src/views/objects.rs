@@ -10,9 +10,9 @@ use duramen_catalog::system_tables::{SystemTable, system_tables};
 use duramen_catalog::{ObjectDef, ObjectKind, SCHEMA_SYS, SchemaDef, Snapshot, TableDef};
 use duramen_types::{DateTime, SqlType as T, Value};
 
-use super::column::*;
 use super::{View, every};
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 /// When the declared objects were made: they come with the program.
 const BUILT: DateTime = DateTime {

@@ -10,9 +10,9 @@ use duramen_os::{machine, time};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::memory::{committed, target};
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 use crate::load::{self, Load};
 
 const ADDRESS: T = T::varbinary(8);

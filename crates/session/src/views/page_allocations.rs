@@ -14,11 +14,11 @@ use duramen_storage::{AllocatedPage, Database, PageHead};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::os::page_kind;
 use super::page_info::percent;
 use super::rowsets::{self, unit_name, units};
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 pub struct Source {
     database: u16,

@@ -15,9 +15,9 @@ use duramen_storage::inspect::{MapState, Owner, PageInfo, pfs_text};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::os::page_kind;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 pub struct Source {
     database: u16,

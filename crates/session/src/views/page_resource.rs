@@ -5,7 +5,7 @@
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 
 /// Database, file and page.
 type Page = (u16, u16, u32);

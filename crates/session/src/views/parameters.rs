@@ -9,8 +9,8 @@ use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::objects::snapshot;
+use crate::column::*;
 use crate::resource;
 
 pub struct Source {

@@ -7,9 +7,9 @@ use duramen_catalog::{PartitionFunctionDef, PartitionSchemeDef};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::objects::snapshot;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 type Function = Arc<PartitionFunctionDef>;
 

@@ -6,7 +6,7 @@ use duramen_observe::PendingIo;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 
 pub struct Source {
     io: PendingIo,

@@ -10,9 +10,9 @@ use duramen_base::{DbId, ObjectId};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::query_stats::{Origin, allowed, program_of, text_handle};
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 use crate::plan_cache::Cached;
 
 /// A name, the value with its type, whether the plan is found by it.

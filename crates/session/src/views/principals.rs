@@ -8,9 +8,10 @@ use duramen_catalog::{LoginDef, PrivilegeDef, Security, UserDef};
 use duramen_types::{DateTime, SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::host::Context;
-use crate::security::{DB_OWNER, DBO, GUEST, Right, visible_logins};
+use crate::column::*;
+use crate::context::Context;
+use crate::rights::Right;
+use crate::security::{DB_OWNER, DBO, GUEST, visible_logins};
 
 const SID: T = T::varbinary(85);
 const LAST_FIXED_ROLE: i32 = 16_399;

@@ -4,8 +4,8 @@ use duramen_catalog::properties::{PropertyDef, class};
 use duramen_types::SqlType as T;
 
 use super::View;
-use super::column::*;
 use super::objects::snapshot;
+use crate::column::*;
 
 fn class_name(p: &PropertyDef) -> &'static str {
     match p.class {

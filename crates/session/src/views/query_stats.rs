@@ -13,13 +13,16 @@ use duramen_catalog::ObjectKind;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 use crate::instance::Instance;
 use crate::plan_cache::Cached;
 use crate::plan_xml::{self, Planned};
 use crate::program::Program;
-use crate::security::Right;
+use crate::program::handle::handle_bytes;
+use crate::program::handle::sql_handle;
+use crate::program::shown::offset;
+use crate::rights::Right;
 use crate::statement_stats::{Measure, StatementStats};
 
 const HANDLE: T = T::varbinary(64);
@@ -89,26 +92,6 @@ impl Origin {
     }
 }
 
-/// A handle of a program: 2 begins one of a batch's text, 3 of a module's, 5 and 6 those of its plan.
-pub(crate) fn handle_bytes(first: u8, program: &Program) -> Vec<u8> {
-    let mut bytes = vec![first, 0, 0, 0];
-    bytes.extend(program.stats.id.to_be_bytes());
-    bytes.resize(20, 0);
-    bytes
-}
-
-/// The handle of a program's text.
-pub(crate) fn sql_handle(program: &Program) -> Vec<u8> {
-    handle_bytes(
-        if program.stats.module().is_some() {
-            3
-        } else {
-            2
-        },
-        program,
-    )
-}
-
 fn handle(first: u8, program: &Program) -> Value {
     Value::Binary(handle_bytes(first, program))
 }
@@ -124,12 +107,6 @@ pub(crate) fn program_of(handle: &Value) -> Option<u64> {
     };
     let id = bytes.get(4..12)?.try_into().ok()?;
     matches!(bytes.first(), Some(2 | 3 | 5 | 6)).then(|| u64::from_be_bytes(id))
-}
-
-/// Bytes of UTF-16 before a place of a text.
-fn offset(text: &str, at: usize) -> i64 {
-    let before = text.get(..at).unwrap_or(text);
-    before.encode_utf16().count() as i64 * 2
 }
 
 fn hash(n: u64) -> Value {
@@ -610,7 +587,7 @@ mod texts {
         let found = steps.position(|s| {
             let from = offset(&program.text, s.span.0);
             let to = offset(&program.text, s.span.1);
-            let is_one = !crate::run::kind_of(&s.op).is_empty();
+            let is_one = !crate::program::shown::kind_of(&s.op).is_empty();
             is_one && from == start && (end < 0 || to == end)
         });
         found.map(Some).ok_or(())

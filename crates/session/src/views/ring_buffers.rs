@@ -4,7 +4,7 @@
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 
 /// A record of one of the buffers.
 pub struct Source {

@@ -10,9 +10,9 @@ use duramen_catalog::{IndexDef, TableDef};
 use duramen_storage::RowsetDef;
 use duramen_types::Value;
 
-use crate::databases::OpenDb;
-use crate::host::Context;
+use crate::context::Context;
 use crate::instance::Instance;
+use crate::open_db::OpenDb;
 
 /// The allocation units of a rowset by their types: 1 rows, 2 large values, 3 what does not fit into rows.
 pub fn units(def: &RowsetDef) -> impl Iterator<Item = (AllocUnitId, u8)> {

@@ -5,7 +5,7 @@
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 use crate::registry::{Datum, Entry, of_instance};
 
 columns! { Entry;
@@ -25,7 +25,7 @@ pub use listeners::LISTENERS;
 
 mod listeners {
     use super::*;
-    use crate::instance::Listener;
+    use crate::login::Listener;
 
     columns! { Listener;
         "listener_id", T::INT, NOT_NULL, |_| int(1);

@@ -7,9 +7,9 @@ use duramen_storage::FilegroupInfo;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::objects::snapshot;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 pub struct Source {
     name: String,

@@ -8,9 +8,9 @@ use duramen_catalog::{IndexDef, StatisticsDef, TableDef};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::objects::tables;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 use crate::statistics;
 
 enum Kind<'a> {

@@ -9,10 +9,10 @@ use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::objects::tables;
 use super::stats::sources;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 use crate::statistics::Made;
 
 /// Statistics of the current database, by the arguments.

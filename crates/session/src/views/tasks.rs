@@ -5,9 +5,9 @@ use duramen_observe::WaitingTask;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use super::exec::{background_wait, running_sessions, task_wait};
 use super::os::processors;
+use crate::column::*;
 
 pub struct Task {
     session: u16,

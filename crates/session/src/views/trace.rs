@@ -5,8 +5,9 @@ use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
-use crate::trace::classes::{self, Kind};
+use crate::column::*;
+use crate::event_classes;
+use crate::event_classes::Kind;
 use crate::trace::{FILE_MB, FILES, Field, TraceRow, TraceState, read};
 
 columns! { TraceState;
@@ -49,11 +50,11 @@ const fn type_of(kind: Kind) -> T {
     }
 }
 
-const TABLE_COLUMNS: [(&str, T, bool); classes::COLUMNS.len()] = {
-    let mut out = [("", T::INT, NULL); classes::COLUMNS.len()];
+const TABLE_COLUMNS: [(&str, T, bool); event_classes::COLUMNS.len()] = {
+    let mut out = [("", T::INT, NULL); event_classes::COLUMNS.len()];
     let mut i = 0;
     while i < out.len() {
-        let (_, name, kind) = classes::COLUMNS[i];
+        let (_, name, kind) = event_classes::COLUMNS[i];
         out[i] = (name, type_of(kind), NULL);
         i += 1;
     }
@@ -74,7 +75,7 @@ pub const TABLE: View = View::new("fn_trace_gettable", TRACE, &TABLE_COLUMNS, |c
 });
 
 fn table_row(trace: &TraceRow) -> Row {
-    let value = |(column, _, kind): &(classes::Column, &str, Kind)| match (
+    let value = |(column, _, kind): &(event_classes::Column, &str, Kind)| match (
         trace.field(column.number()),
         kind,
     ) {
@@ -85,7 +86,7 @@ fn table_row(trace: &TraceRow) -> Row {
         (Some(Field::Bytes(b)), Kind::Bytes) => Value::Binary(b.clone()),
         _ => Value::Null,
     };
-    classes::COLUMNS.iter().map(value).collect()
+    event_classes::COLUMNS.iter().map(value).collect()
 }
 
 mod info {
@@ -133,7 +134,7 @@ mod events {
 }
 
 pub const EVENTS: View = View::new("trace_events", FACTS, events::COLUMNS, |_, _| {
-    Ok(classes::CLASSES.iter().map(events::row).collect())
+    Ok(event_classes::CLASSES.iter().map(events::row).collect())
 });
 
 mod categories {
@@ -148,7 +149,10 @@ mod categories {
 }
 
 pub const CATEGORIES: View = View::new("trace_categories", FACTS, categories::COLUMNS, |_, _| {
-    Ok(classes::CATEGORIES.iter().map(categories::row).collect())
+    Ok(event_classes::CATEGORIES
+        .iter()
+        .map(categories::row)
+        .collect())
 });
 
 mod fields {
@@ -166,7 +170,7 @@ mod fields {
         }
     }
 
-    columns! { (classes::Column, &'static str, Kind);
+    columns! { (event_classes::Column, &'static str, Kind);
         "trace_column_id", T::SMALLINT, NOT_NULL, |c| small(c.0.number());
         "name", T::nvarchar(128), NULL, |c| text(c.1);
         "type_name", T::nvarchar(128), NULL, |c| text(shown(c.2).0);
@@ -178,7 +182,7 @@ mod fields {
 }
 
 pub const FIELDS: View = View::new("trace_columns", FACTS, fields::COLUMNS, |_, _| {
-    Ok(classes::COLUMNS.iter().map(fields::row).collect())
+    Ok(event_classes::COLUMNS.iter().map(fields::row).collect())
 });
 
 mod subclasses {
@@ -196,5 +200,10 @@ pub const SUBCLASSES: View = View::new(
     "trace_subclass_values",
     FACTS,
     subclasses::COLUMNS,
-    |_, _| Ok(classes::SUBCLASSES.iter().map(subclasses::row).collect()),
+    |_, _| {
+        Ok(event_classes::SUBCLASSES
+            .iter()
+            .map(subclasses::row)
+            .collect())
+    },
 );

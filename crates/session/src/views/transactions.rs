@@ -12,9 +12,9 @@ use duramen_types::{DateTime, SqlType as T, Value};
 use duramen_wal::record::RecordView;
 
 use super::View;
-use super::column::*;
 use crate::activity::Activity;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 /// An open transaction and whose it is.
 pub struct Source {

@@ -12,9 +12,9 @@ use duramen_txn::{IsolationLevel, Transaction};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
 use crate::activity::Activity;
-use crate::host::Context;
+use crate::column::*;
+use crate::context::Context;
 
 pub struct Usage {
     db: DbId,

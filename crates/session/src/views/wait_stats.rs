@@ -4,7 +4,7 @@ use duramen_observe::{LatchStat, WaitStat};
 use duramen_types::SqlType as T;
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 
 columns! { WaitStat;
     "wait_type", DESC, NOT_NULL, |s| text(s.name);

@@ -5,7 +5,7 @@ use duramen_observe::events::EventId;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 use crate::xe::objects::{self, ActionId, Package, TargetKind};
 use crate::xe::predicate;
 

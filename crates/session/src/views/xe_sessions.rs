@@ -6,7 +6,7 @@ use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use super::column::*;
+use crate::column::*;
 use crate::xe::definition::{EventDef, Retention};
 use crate::xe::objects::{self, ActionId};
 use crate::xe::running::{BUFFERS, Running, Tally, TargetData};

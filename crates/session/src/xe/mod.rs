@@ -41,10 +41,10 @@ use duramen_os::sync::{Condvar, Mutex};
 use duramen_tsql::ast::{AlterEventAction, AlterEventSession, EventSession};
 
 use self::definition::Definition;
-use self::file::Folders;
 use self::running::{Running, Surroundings};
 use crate::databases::OpenDatabases;
 use crate::error_log::ErrorLog;
+use crate::folders::Folders;
 use crate::health::Health;
 use crate::trace::DefaultTrace;
 

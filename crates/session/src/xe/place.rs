@@ -9,8 +9,8 @@ use duramen_observe::events::{Event, EventValue};
 
 use super::objects::ActionId;
 use crate::activity::{Activity, At};
-use crate::run::telling::offset;
-use crate::views::query_stats::{handle_bytes, sql_handle};
+use crate::program::handle::{handle_bytes, sql_handle};
+use crate::program::shown::offset;
 
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02X}")).collect()
@@ -21,8 +21,8 @@ fn frame(out: &mut String, level: usize, at: &At) {
     let (program, step) = at;
     let step = step.and_then(|s| program.steps.get(s));
     let line = step.map_or(1, |s| s.line);
-    let from = step.map_or(0, |s| offset(&program.text, s.span.0) as i64);
-    let to = step.map_or(-1, |s| offset(&program.text, s.span.1) as i64);
+    let from = step.map_or(0, |s| offset(&program.text, s.span.0));
+    let to = step.map_or(-1, |s| offset(&program.text, s.span.1));
     let _ = write!(
         out,
         "<frame level='{level}' handle='0x{}' line='{line}' offsetStart='{from}' offsetEnd='{to}'/>",

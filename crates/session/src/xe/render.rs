@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use duramen_observe::events::EventValue;
 use duramen_os::time::WallTime;
-use duramen_types::temporal::ymd_hms;
 
 use super::definition::EventDef;
 use super::objects;
+use crate::timestamp::timestamp;
 
 /// An event that a session has taken.
 #[derive(Clone, Debug)]
@@ -38,13 +38,6 @@ impl Fired {
                 .map(|v| std::mem::size_of::<EventValue>() + text(v))
                 .sum::<usize>()
     }
-}
-
-/// `2025-08-04T14:57:03.862Z`
-pub fn timestamp(at: WallTime) -> String {
-    let ((year, month, day), [hour, minute, second]) = ymd_hms(at.unix_seconds());
-    let milli = at.subsec_nanos() / 1_000_000;
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 
 /// A text within an element or an attribute; characters that XML 1.0 does not have become `?`.

@@ -18,7 +18,7 @@ use duramen_os::sync::{Global, Mutex};
 use duramen_os::time::{self, Instant, WallTime};
 
 use super::definition::{Definition, EventDef, Retention};
-use super::file::{FileTarget, Folders};
+use super::file::FileTarget;
 use super::objects::{self, ActionId, Joined, TargetKind};
 use super::predicate::{Predicate, Source};
 use super::render::Fired;
@@ -26,6 +26,7 @@ use super::room::Room;
 use super::targets::{Sink, Target};
 use crate::activity::Activity;
 use crate::databases::OpenDatabases;
+use crate::folders::Folders;
 
 /// What one session does with one event.
 struct Wanted {

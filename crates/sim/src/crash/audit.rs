@@ -8,7 +8,7 @@ use duramen_base::{SessionId, SqlError};
 use duramen_catalog::ObjectKind;
 use duramen_os::Disk;
 use duramen_os::sim::SimDisk;
-use duramen_session::databases::OpenDb;
+use duramen_session::OpenDb;
 use duramen_session::{Instance, Session};
 use duramen_storage::{LockHint, ScanSpec, check};
 use duramen_txn::{IsolationLevel, Transaction, TxnKind};

@@ -11,7 +11,7 @@ use duramen_observe::{Counter, CounterKind, CounterValue, counter, waiting_tasks
 use duramen_os::memory::Clerk;
 use duramen_os::time;
 
-use crate::host::Context;
+use crate::context::Context;
 
 const KB: u64 = 1024;
 

@@ -6,7 +6,7 @@
 use duramen_base::Lsn;
 use duramen_types::{DateTime, DateTime2, Decimal, SqlType, Value, temporal};
 
-pub(crate) use crate::security::needs::*;
+pub(crate) use crate::rights::needs::*;
 
 /// Nullability in a column table.
 pub const NOT_NULL: bool = false;

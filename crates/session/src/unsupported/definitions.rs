@@ -10,9 +10,10 @@ use duramen_tsql::ast::{
     NamedOption, TableElement,
 };
 
-use super::{elements, refuse};
+use super::refuse;
 use crate::database_ddl;
 use crate::ddl::{alter, indexes, statistics};
+use crate::refused::elements;
 
 /// Of what reading options says, that one is not supported.
 fn only_refusals<T>(read: SqlResult<T>) -> SqlResult<()> {
