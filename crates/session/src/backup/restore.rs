@@ -652,21 +652,17 @@ impl Databases {
         if how.no_recovery {
             return Ok(());
         }
-        let model = model_of(set.header.options);
         let spec = OpenDatabase {
             restored: true,
             name: name.to_owned(),
-            model,
+            model: model_of(set.header.options),
             ..self.open_spec(laid)
         };
         let state = self.engine.end_restore(&files)?;
         let db = Database::open(&self.engine, &spec)?;
-        let keeps = model != RecoveryModel::Simple;
         // The catalog is looked at, so that what cannot be used is not taken for a database.
         let catalog = CatalogDb::open(&db);
-        let settled = catalog
-            .snapshot()
-            .and_then(|_| db.after_restore(&state, keeps));
+        let settled = catalog.snapshot().and_then(|_| db.after_restore(&state));
         let closed = settled.and_then(|()| db.close());
         if closed.is_err() {
             db.detach();
@@ -702,9 +698,8 @@ impl Databases {
             restored: true,
             ..self.open_spec(&entry)
         };
-        let keeps = model_of(entry.options) != RecoveryModel::Simple;
         let opened = Database::open(&self.engine, &spec).and_then(|db| {
-            db.after_restore(&state, keeps)?;
+            db.after_restore(&state)?;
             db.close()
         });
         if let Err(e) = opened {

@@ -34,6 +34,7 @@ use crate::format::PageBytes;
 use crate::format::boot::{BOOT_PAGE, Boot, FileHeader};
 use crate::format::page::{PageMut, PageRef, Verify, seal, verify};
 use crate::log_files::log_header;
+use crate::truncation::RecoveryModel;
 
 /// Who reads from the medium and writes to files at once, when there are buffers for all of them.
 const LAYERS: usize = 4;
@@ -743,12 +744,15 @@ impl Layer {
 }
 
 impl Database {
-    /// What a database that was restored and recovered says of itself from now on. `keeps_log`: its recovery model is not
-    /// SIMPLE; then the chain of log backups goes on where the restored log ended.
-    pub fn after_restore(&self, state: &RestoreState, keeps_log: bool) -> SqlResult<()> {
+    /// What a database that was restored and recovered says of itself from now on. Unless its recovery model is SIMPLE, the
+    /// chain of log backups goes on where the restored log ended.
+    pub fn after_restore(&self, state: &RestoreState) -> SqlResult<()> {
         let name = self.name.clone();
         let end = state.tail.max(state.end);
-        let end = if keeps_log { end } else { Lsn::NULL };
+        let end = match self.recovery_model() {
+            RecoveryModel::Simple => Lsn::NULL,
+            RecoveryModel::Full | RecoveryModel::BulkLogged => end,
+        };
         let family = state.family;
         self.change_boot("Restore", |b| {
             b.name = name;
