@@ -17,13 +17,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::process::{BINARY, PASSWORD, Process, Scratch};
 
@@ -31,6 +33,8 @@ use crate::process::{BINARY, PASSWORD, Process, Scratch};
 const AT_ONCE: usize = 3;
 /// How long a block may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a script may take, which may start servers of its own.
+const PATIENCE_WITH_SHELLS: Duration = Duration::from_secs(180);
 /// Languages in which a page says something that nobody runs.
 const SHOWN: [&str; 4] = ["", "text", "ini", "toml"];
 
@@ -56,6 +60,8 @@ struct Session {
 struct Page<'p> {
     scratch: &'p Scratch,
     server: Option<Process>,
+    /// The process groups of its shells, which may have left something running.
+    groups: Vec<u32>,
     sessions: BTreeMap<String, Session>,
 }
 
@@ -118,6 +124,7 @@ fn run(
     let mut page = Page {
         scratch: &scratch,
         server: None,
+        groups: Vec::new(),
         sessions: BTreeMap::new(),
     };
     let mut examples = 0;
@@ -193,14 +200,35 @@ impl Page<'_> {
     }
 
     fn shell(&mut self, text: &str) -> String {
+        // A file and not a pipe: what a failed script leaves in the background keeps nobody waiting.
+        let said = self.scratch.path().join(".said");
+        let out = File::create(&said).expect("a scratch file");
         let mut command = self.command("sh");
         let script = format!("exec 2>&1\n{text}");
-        let output = command
+        let mut shell = command
             .args(["-e", "-c", &script])
             .stdin(Stdio::null())
-            .output();
-        let output = output.expect("the shell starts");
-        String::from_utf8_lossy(&output.stdout).into_owned()
+            .stdout(out)
+            .process_group(0)
+            .spawn()
+            .expect("the shell starts");
+        self.groups.push(shell.id());
+        let start = Instant::now();
+        while shell.try_wait().expect("it is ours").is_none()
+            && start.elapsed() < PATIENCE_WITH_SHELLS
+        {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let ended = shell.try_wait().expect("it is ours").is_some();
+        if !ended {
+            kill_group(shell.id());
+            let _ = shell.wait();
+        }
+        let mut bytes = std::fs::read(&said).expect("it was made above");
+        if !ended {
+            bytes.extend(b"... and does not end\n");
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Sends a block, and reads to its end unless it is one that waits.
@@ -221,6 +249,23 @@ impl Page<'_> {
             false => String::new(),
         }
     }
+}
+
+impl Drop for Page<'_> {
+    fn drop(&mut self) {
+        for &group in &self.groups {
+            kill_group(group);
+        }
+    }
+}
+
+/// Whatever a shell has left running.
+fn kill_group(leader: u32) {
+    let group = format!("-{leader}");
+    let _ = Command::new("kill")
+        .args(["-KILL", "--", &group])
+        .stderr(Stdio::null())
+        .status();
 }
 
 impl Session {
