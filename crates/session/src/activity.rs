@@ -29,6 +29,9 @@ use crate::statements::Kind;
 use crate::trace_flags::TraceFlags;
 use crate::work::{Pages, SessionWork, Times};
 
+/// Sessions of clients have numbers from here on, as those below belong to the server.
+pub(crate) const FIRST_USER_SESSION: u16 = 51;
+
 /// What a session takes that has done nothing yet: itself, what others see of it, its connection.
 pub(crate) const SESSION_BYTES: u64 = 40 << 10;
 
@@ -212,6 +215,11 @@ fn now() -> i64 {
 }
 
 impl Activity {
+    /// Or else the server's own, which writes msdb.
+    pub fn is_of_a_client(&self) -> bool {
+        self.spid.0 >= FIRST_USER_SESSION
+    }
+
     pub fn new(owner: LockOwner, login: &LoginRequest, who: &Who, instance: u64) -> Activity {
         let mut login = login.clone();
         login.password.clear();

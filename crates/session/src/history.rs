@@ -15,7 +15,7 @@ use duramen_types::{DateTime, SqlType, Value, to_display};
 
 use crate::backup::show::{files, header};
 use crate::cancel::CancelToken;
-use crate::instance::Instance;
+use crate::instance::{Instance, Whose};
 use crate::login::LoginRequest;
 use crate::security::Who;
 use crate::session::Session;
@@ -435,7 +435,7 @@ impl Instance {
             app: "Duramen".to_owned(),
             ..LoginRequest::default()
         };
-        let activity = self.admit(&login, &who)?;
+        let activity = self.admit(&login, &who, Whose::Server)?;
         // Its end counts a logout.
         count(Counter::Logins, 1);
         Session::new(self.clone(), activity, login, who)

@@ -16,8 +16,7 @@ use duramen_query::spill::Workspace;
 use duramen_tsql::ast;
 use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction};
 
-use crate::activity::Activity;
-use crate::activity::SESSION_BYTES;
+use crate::activity::{Activity, FIRST_USER_SESSION, SESSION_BYTES};
 use crate::admission::Admission;
 use crate::app_locks::AppLocks;
 use crate::context::SystemColumns;
@@ -36,8 +35,12 @@ use crate::stored::StoredTable;
 use crate::trace::{DefaultTrace, TraceRow};
 use crate::xe::Xe;
 
-/// User sessions start here, as those below belong to the system.
-const FIRST_USER_SESSION: u16 = 51;
+/// Who a session works for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    Client,
+    Server,
+}
 
 /// The dedicated administrator connection is one, and a sysadmin's.
 fn may_administer(who: &Who, sessions: &BTreeMap<SessionId, Arc<Activity>>) -> SqlResult<()> {
@@ -401,7 +404,7 @@ impl Instance {
         };
         let database = self.database_name(wanted).ok_or_else(refused)?;
         let language = known.language.clone();
-        let activity = self.admit(request, &who).map_err(other)?;
+        let activity = self.admit(request, &who, Whose::Client).map_err(other)?;
         let mut login = request.clone();
         login.password.clear();
         login.database = database;
@@ -430,14 +433,20 @@ impl Instance {
         self.sessions.lock().values().any(|a| a.principal == login)
     }
 
-    /// The lowest free session id.
-    pub(crate) fn admit(&self, request: &LoginRequest, who: &Who) -> SqlResult<Arc<Activity>> {
+    /// A client's session gets the lowest number from 51 on that is free, one of the server's own the highest below.
+    pub(crate) fn admit(
+        &self,
+        request: &LoginRequest,
+        who: &Who,
+        whose: Whose,
+    ) -> SqlResult<Arc<Activity>> {
         let mut sessions = self.sessions.lock();
         if request.admin {
             may_administer(who, &sessions)?;
         }
         let most = self.settings.holding(option::USER_CONNECTIONS);
-        if most > 0 && sessions.len() as i64 >= most && !request.admin {
+        let clients = sessions.range(SessionId(FIRST_USER_SESSION)..).count();
+        if most > 0 && clients as i64 >= most && !request.admin && whose == Whose::Client {
             return Err(SqlError::new(
                 &messages::TOO_MANY_CONNECTIONS,
                 &[&most, &""],
@@ -448,11 +457,18 @@ impl Instance {
         if !request.admin && self.connections.bytes() + SESSION_BYTES > most {
             return Err(out_of_memory());
         }
-        let free = (FIRST_USER_SESSION..=32767)
-            .map(SessionId)
-            .find(|id| !sessions.contains_key(id));
+        // Threads have numbers below as well, from the first on. Where none is left, the server is as any client.
+        let threads = match whose {
+            Whose::Client => Vec::new(),
+            Whose::Server => duramen_observe::background_tasks(),
+        };
+        let own = (1..FIRST_USER_SESSION).rev().map(SessionId);
+        let own =
+            own.filter(|id| whose == Whose::Server && !threads.iter().any(|t| t.session == *id));
+        let mut numbers = own.chain((FIRST_USER_SESSION..=32767).map(SessionId));
+        let spid = numbers.find(|id| !sessions.contains_key(id));
         let spid =
-            free.ok_or_else(|| SqlError::new(&messages::TOO_MANY_CONNECTIONS, &[&32767, &""]))?;
+            spid.ok_or_else(|| SqlError::new(&messages::TOO_MANY_CONNECTIONS, &[&32767, &""]))?;
         let activity = Arc::new(Activity::new(
             self.locks.owner(spid),
             request,

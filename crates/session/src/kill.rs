@@ -23,6 +23,9 @@ impl Instance {
             .into_iter()
             .find(|a| i64::from(a.spid.0) == spid && !a.is_dead());
         match found {
+            Some(activity) if !activity.is_of_a_client() => {
+                Err(SqlError::new(&messages::KILL_SYSTEM_PROCESS, &[]))
+            }
             Some(activity) => self.end(&activity),
             None => Err(SqlError::new(&messages::KILL_NOT_ACTIVE, &[&spid])),
         }

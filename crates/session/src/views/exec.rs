@@ -169,10 +169,10 @@ const ADMIN_ENDPOINT: i64 = 1;
 const TCP_ENDPOINT: i64 = 4;
 
 fn endpoint(s: &Source) -> i64 {
-    match (s.background, s.who.login.admin) {
-        (true, _) => 0,
-        (false, true) => ADMIN_ENDPOINT,
-        (false, false) => TCP_ENDPOINT,
+    match (s.who.is_of_a_client(), s.who.login.admin) {
+        (false, _) => 0,
+        (true, true) => ADMIN_ENDPOINT,
+        (true, false) => TCP_ENDPOINT,
     }
 }
 
@@ -287,7 +287,7 @@ columns! { Source;
     "reads", T::BIGINT, NOT_NULL, |s| big(s.now.session.reads);
     "writes", T::BIGINT, NOT_NULL, |s| big(s.now.session.writes);
     "logical_reads", T::BIGINT, NOT_NULL, |s| big(s.now.session.logical_reads);
-    "is_user_process", T::BIT, NOT_NULL, |s| bit(!s.background);
+    "is_user_process", T::BIT, NOT_NULL, |s| bit(s.who.is_of_a_client());
     "text_size", T::INT, NOT_NULL, |s| int(s.now.options.textsize);
     "language", NAME, NULL, |s| text(s.now.options.language.data().name);
     "date_format", T::nvarchar(3), NULL, date_format;
@@ -310,7 +310,7 @@ columns! { Source;
     "last_successful_logon", T::DATETIME, NULL, |_| Value::Null;
     "last_unsuccessful_logon", T::DATETIME, NULL, |_| Value::Null;
     "unsuccessful_logons", T::BIGINT, NULL, |_| Value::Null;
-    "group_id", T::INT, NOT_NULL, |s| int(if s.background { 1 } else { 2 });
+    "group_id", T::INT, NOT_NULL, |s| int(if s.who.is_of_a_client() { 2 } else { 1 });
     "database_id", T::SMALLINT, NOT_NULL, |s| small(s.now.database);
     "authenticating_database_id", T::INT, NULL, |_| int(1);
     "open_transaction_count", T::INT, NOT_NULL, |s| int(s.now.open_transactions);
@@ -342,9 +342,9 @@ mod requests {
         "plan_handle", T::varbinary(64), NULL, |s| s.of_statement(|a| &a.plan_handle);
         "database_id", T::SMALLINT, NOT_NULL, |s| small(s.now.database);
         "user_id", T::INT, NOT_NULL, |_| int(1);
-        "connection_id", T::GUID, NULL, |s| match s.background {
-            true => Value::Null,
-            false => Value::Guid(s.who.connection),
+        "connection_id", T::GUID, NULL, |s| match s.who.is_of_a_client() {
+            true => Value::Guid(s.who.connection),
+            false => Value::Null,
         };
         "blocking_session_id", T::SMALLINT, NULL, |s| {
             small(s.wait.as_ref().and_then(|w| w.blocking_session).unwrap_or(0))
@@ -398,7 +398,7 @@ mod requests {
         "nest_level", T::INT, NOT_NULL, |s| int(s.who.nesting() as i64);
         "granted_query_memory", T::INT, NOT_NULL, |s| int(s.granted_pages);
         "executing_managed_code", T::BIT, NOT_NULL, |_| bit(false);
-        "group_id", T::INT, NOT_NULL, |s| int(if s.background { 1 } else { 2 });
+        "group_id", T::INT, NOT_NULL, |s| int(if s.who.is_of_a_client() { 2 } else { 1 });
         "query_hash", T::binary(8), NULL, |s| s.of_statement(|a| &a.query_hash);
         "query_plan_hash", T::binary(8), NULL, |s| s.of_statement(|a| &a.plan_hash);
         "statement_sql_handle", T::varbinary(64), NULL, |_| Value::Null;
@@ -487,6 +487,11 @@ mod connections {
 
     pub const CONNECTIONS: View =
         View::new("dm_exec_connections", SERVER_STATE, COLUMNS, |cx, _| {
-            Ok(sources(cx).iter().map(row).collect())
+            let clients = |s: &Source| s.who.is_of_a_client();
+            Ok(sources(cx)
+                .into_iter()
+                .filter(clients)
+                .map(|s| row(&s))
+                .collect())
         });
 }

@@ -2,6 +2,45 @@
 
 use super::backups::{MAKE, all};
 use super::*;
+use duramen_os::thread;
+use std::time::Duration;
+
+#[test]
+fn history_is_written_by_a_session_of_the_servers_own() {
+    let env = SimDisk::new(42).env();
+    let instance = start(&env);
+    let (mut s, mut other) = (login(&instance), login(&instance));
+    run(&mut s, MAKE);
+    all(
+        &mut s,
+        &["BEGIN TRAN; DELETE msdb.dbo.backupset WITH (TABLOCKX)"],
+    );
+    let backup = thread::spawn("backup", move || {
+        run(&mut other, "BACKUP DATABASE b TO DISK = 'b.bak'")
+    });
+    let own = "SELECT session_id, is_user_process FROM sys.dm_exec_sessions WHERE program_name = 'Duramen'";
+    let shown = loop {
+        let shown = run(&mut s, own);
+        let waits = "SELECT COUNT(*) FROM sys.dm_exec_requests WHERE session_id = 50 AND blocking_session_id > 50";
+        match run(&mut s, waits)[1].as_str() {
+            "1" => break shown,
+            _ => thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    assert_eq!(shown[1..], ["50 | 0", "rows 1"]);
+    let connections = "SELECT COUNT(*) FROM sys.dm_exec_connections WHERE session_id < 51";
+    assert_eq!(run(&mut s, connections)[1], "0");
+    let killed = run(&mut login(&instance), "KILL 50");
+    assert!(killed[0].starts_with("Msg 6107"), "{killed:?}");
+    all(&mut s, &["COMMIT"]);
+    let told = backup.join().expect("it does not panic");
+    assert!(
+        told.last()
+            .is_some_and(|l| l.contains("BACKUP DATABASE successfully")),
+        "{told:?}"
+    );
+    assert_eq!(run(&mut s, own)[1..], ["rows 0"]);
+}
 
 #[test]
 fn backups_and_restores_have_rows_in_msdb() {

@@ -67,28 +67,18 @@ pub fn holds_nothing(life: &Life<'_>, spid: u16, has_gone: bool) -> Result<(), F
     if life.is_off_already() {
         return Ok(());
     }
-    let held = || {
-        let all = life.instance.databases.all();
-        let locks = all.first().map(|d| d.db.engine.locks.snapshot());
-        let own = |l: &LockInfo| l.spid.0 == spid;
-        let kept = |l: &LockInfo| has_gone || !matches!(l.resource, Resource::Database(_));
-        let mut locks = locks.into_iter().flatten();
-        locks.find(|l| own(l) && kept(l))
-    };
-    let since = time::now();
-    while let Some(l) = held() {
-        // The number may be another's by now: the server's own sessions, which write msdb for a statement that ends, take
-        // free ones. They go; a lock that nobody gives back does not.
-        if !has_gone || since.elapsed() > STUCK {
+    let all = life.instance.databases.all();
+    let locks = all.first().map(|d| d.db.engine.locks.snapshot());
+    let own = |l: &&LockInfo| l.spid.0 == spid;
+    let kept = |l: &&LockInfo| has_gone || !matches!(l.resource, Resource::Database(_));
+    let locks = locks.unwrap_or_default();
+    match locks.iter().filter(own).find(kept) {
+        Some(l) => {
             let text = format!("session {spid} has ended its transaction, and holds {l:?}");
-            return Err(Fault::new("lock kept", text));
+            Err(Fault::new("lock kept", text))
         }
-        if life.is_off() {
-            return Ok(());
-        }
-        thread::sleep(Duration::from_micros(200));
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// No lock and no transaction of a session that has gone.
