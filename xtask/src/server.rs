@@ -28,8 +28,19 @@ impl Server {
 
     /// The same of another build.
     pub fn start_binary(binary: &Path, dir: &Path, arguments: &[&str]) -> Result<Server, String> {
+        let mut command = Command::new(binary);
+        Server::start_command(&mut command, dir, arguments, Duration::from_secs(30))
+    }
+
+    /// The same by a command that runs the binary, to which the arguments of `serve` are given; it has `patience` to be ready.
+    pub fn start_command(
+        command: &mut Command,
+        dir: &Path,
+        arguments: &[&str],
+        patience: Duration,
+    ) -> Result<Server, String> {
         let port = free_port()?;
-        let mut child = Command::new(binary)
+        let mut child = command
             .args([
                 "serve",
                 "--listen",
@@ -53,9 +64,9 @@ impl Server {
             }
         });
         let server = Server { child, port };
-        match told.recv_timeout(Duration::from_secs(30)) {
+        match told.recv_timeout(patience) {
             Ok(()) => Ok(server),
-            Err(e) => Err(format!("the server is not ready after 30 s: {e}")),
+            Err(e) => Err(format!("the server is not ready after {patience:?}: {e}")),
         }
     }
 

@@ -14,6 +14,7 @@ mod checkpoint;
 mod curves;
 mod disk;
 mod duramen;
+mod instructions;
 mod log;
 mod maintenance;
 mod noise;

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::duramen::Duramen;
-use super::{Cell, analytics, bulk, median, one, wire};
+use super::{Cell, analytics, bulk, instructions, median, one, wire};
 use crate::server::Server;
 use crate::sql::Sql;
 use crate::target_dir;
@@ -102,7 +102,8 @@ fn rounds<S>(
     Ok(all)
 }
 
-/// The table. `only` is a part: `loops`, `wire`, `analytics`, `bulk`, `start`.
+/// The table. `only` is a part: `loops`, `wire`, `analytics`, `bulk`, `start`, or `instructions`, which are counted where they
+/// are asked for by name.
 pub fn figures(
     dir: &Path,
     other: &Path,
@@ -111,6 +112,9 @@ pub fn figures(
 ) -> Result<String, String> {
     let this = target_dir().join("release").join("duramen");
     let both = [other, this.as_path()];
+    if only == Some("instructions") {
+        return instructions::figures(dir, both, count);
+    }
     let wanted = |part: &str| only.is_none_or(|o| o == part);
     let mut all = Vec::new();
     if wanted("start") {

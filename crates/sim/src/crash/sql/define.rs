@@ -25,19 +25,7 @@ pub fn define(table: &mut Table, op: &Op) -> Done {
             ty,
             nullable,
             ..
-        } => {
-            let at = table.at(column).ok_or_else(missing)?;
-            let free = !is_used(table, column) || table.columns[at].default.is_some();
-            if !free || table.columns[at].made != Made::Plain {
-                return Err(No::Unknown);
-            }
-            if !nullable && table.rows.values().any(|r| r[at] == Val::Null) {
-                return Err(refused(&[515]));
-            }
-            table.columns[at].ty = *ty;
-            table.columns[at].nullable = *nullable;
-            Ok(())
-        }
+        } => alter_column(table, column, *ty, *nullable),
         Op::AddDefault {
             column,
             name,
@@ -91,6 +79,39 @@ pub fn define(table: &mut Table, op: &Op) -> Done {
         Op::Touch { .. } => shut(table),
         _ => define_lesser(table, op),
     }
+}
+
+/// A longer text is no other type to what depends on the column, but to a computed column and a foreign key, and in a key.
+fn alter_column(table: &mut Table, column: &str, ty: Ty, nullable: bool) -> Done {
+    let at = table.at(column).ok_or_else(missing)?;
+    let old = &table.columns[at];
+    if old.made != Made::Plain {
+        return Err(No::Unknown);
+    }
+    let same = old.ty == ty;
+    let longer = match (old.ty, ty) {
+        (Ty::Varchar(old), Ty::Varchar(new)) | (Ty::NVarchar(old), Ty::NVarchar(new)) => new >= old,
+        _ => false,
+    };
+    let computed = |c: &Column| matches!(&c.made, Made::Computed(of, ..) if of == column);
+    let read =
+        table.columns.iter().any(computed) || table.foreign.iter().any(|f| f.column == column);
+    let primary = |i: &&Index| i.constraint == Some("PRIMARY KEY");
+    let key = |i: &&Index| i.columns.iter().any(|c| c == column);
+    let mut keys = table.indexes.iter().filter(key);
+    let pinned = keys.any(|i| match primary(&i) {
+        true => nullable || !same,
+        false => i.clustered && !same,
+    });
+    if pinned || !same && (read || !longer && is_used(table, column)) {
+        return Err(refused(&[5074, 4922]));
+    }
+    if !nullable && table.rows.values().any(|r| r[at] == Val::Null) {
+        return Err(refused(&[515]));
+    }
+    table.columns[at].ty = ty;
+    table.columns[at].nullable = nullable;
+    Ok(())
 }
 
 /// Triggers, statistics, constraints that nobody asks.
