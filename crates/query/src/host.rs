@@ -11,6 +11,7 @@ use duramen_types::batch::Column;
 use duramen_types::{SqlType, Value};
 
 use crate::cx::Cx;
+use crate::execution::ExecutionContext;
 use crate::expr::Expr;
 use crate::kept::row_bytes;
 use crate::locking::ScanLock;
@@ -531,6 +532,9 @@ impl Host for Nowhere {
     fn bind_default(&self, _text: &str) -> SqlResult<Expr> {
         Err(nobody())
     }
+    fn execution(&self) -> Option<&ExecutionContext> {
+        None
+    }
     fn session(&self) -> &dyn std::any::Any {
         self
     }
@@ -637,6 +641,8 @@ pub trait Host {
     }
     /// Keeps an expression bound from a column's DEFAULT text.
     fn bind_default(&self, text: &str) -> SqlResult<Expr>;
-    /// What the implementer wants tables and views to find again: they know its type, this room does not.
+    /// What a statement's reads and writes run in; none while binding.
+    fn execution(&self) -> Option<&ExecutionContext>;
+    /// What the implementer wants views and functions to find again: they know its type, this room does not.
     fn session(&self) -> &dyn std::any::Any;
 }

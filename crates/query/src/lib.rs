@@ -12,6 +12,7 @@ mod children;
 mod cx;
 pub mod dml;
 mod exec;
+pub mod execution;
 mod expr;
 mod functions;
 mod hash;

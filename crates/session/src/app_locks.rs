@@ -14,7 +14,7 @@ use duramen_os::sync::Mutex;
 use duramen_txn::{LockDuration, LockError, LockMode, Resource};
 
 use crate::security::{DB_OWNER, DBO};
-use crate::session::Session;
+use crate::session_core::SessionCore;
 
 /// Names are cut to this many characters (UTF-16).
 const LONGEST_NAME: usize = 255;
@@ -197,7 +197,7 @@ impl AppLocks {
     }
 }
 
-impl Session {
+impl SessionCore {
     /// The id of the open transaction; 0 for none.
     fn transaction_id(&self) -> u64 {
         self.transaction.as_ref().map_or(0, |t| t.id)

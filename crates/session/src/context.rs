@@ -1,50 +1,31 @@
-//! Where a statement runs: what tables and views find again behind `Host::session`.
+//! Where a statement runs: what views and functions find again behind `Host::session`.
 
 use std::ops::Deref;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use duramen_base::{SessionId, SqlResult};
-use duramen_txn::gate::SessionDeps;
-use duramen_txn::{ReadView, Transaction};
-use duramen_types::SqlType;
+use duramen_query::execution::ExecutionContext;
 
 use crate::instance::Instance;
 use crate::security::{Caller, Visible, Who};
-
-/// View, column id, name, type and nullability.
-type SystemColumn = (i32, i32, String, SqlType, bool);
-
-/// The columns of the views in the resource room, once they are known.
-#[derive(Default)]
-pub struct SystemColumns {
-    pub columns: OnceLock<Vec<SystemColumn>>,
-    pub busy: AtomicBool,
-}
 
 /// Where a statement runs; mostly the same for all of a session.
 #[derive(Clone)]
 pub struct Surroundings {
     pub instance: Arc<Instance>,
-    /// What the session's replies depend on.
-    pub deps: Arc<SessionDeps>,
     /// Who asks.
     pub who: Arc<Who>,
     /// The current database.
     pub database: Arc<str>,
-    /// The number of the one that the session has its seat in: not the current one within a module of another.
-    pub seat: u16,
     pub session: SessionId,
 }
 
-/// What tables and views find again behind `Host::session`.
+/// What views and functions find again behind `Host::session`.
 #[derive(Clone)]
 pub struct Context {
     pub around: Arc<Surroundings>,
-    /// The transaction of the running statement; none while binding.
-    pub transaction: Option<Arc<Transaction>>,
-    /// READ_COMMITTED_SNAPSHOT: what the running statement sees, from its first look at such a database on.
-    pub view: Arc<OnceLock<ReadView>>,
+    /// What the running statement's reads and writes run in; none while binding.
+    pub execution: Option<ExecutionContext>,
 }
 
 impl Context {

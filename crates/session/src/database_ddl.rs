@@ -8,6 +8,7 @@ mod files;
 pub(crate) mod options;
 mod removal;
 mod tempdb;
+mod versioning;
 
 use std::sync::Arc;
 

@@ -10,10 +10,10 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{Decimal, SqlType, Value};
 
 use crate::metadata;
-use crate::session::Session;
+use crate::session_core::SessionCore;
 
 /// The code of a session function.
-pub(crate) type Run = fn(&Session, &Args<'_>) -> SqlResult<Value>;
+pub(crate) type Run = fn(&SessionCore, &Args<'_>) -> SqlResult<Value>;
 
 /// A session function: name in lower case, least and most arguments, type of the result, code.
 pub(crate) struct Function {
@@ -308,7 +308,7 @@ pub fn arguments_of(name: &str) -> (usize, usize) {
     find(name).map_or((0, usize::MAX), |f| (f.min, f.max))
 }
 
-pub fn call(session: &Session, name: &str, args: &[Value]) -> SqlResult<Value> {
+pub fn call(session: &SessionCore, name: &str, args: &[Value]) -> SqlResult<Value> {
     match find(name) {
         Some(f) => {
             if OF_IDS.contains(&f.name) {
@@ -365,16 +365,16 @@ pub(crate) fn number(n: Option<i64>) -> Value {
     decimal.map_or(Value::Null, Value::Decimal)
 }
 
-fn caught(s: &Session, f: impl FnOnce(&SqlError) -> Value) -> SqlResult<Value> {
+fn caught(s: &SessionCore, f: impl FnOnce(&SqlError) -> Value) -> SqlResult<Value> {
     Ok(s.state.caught.last().map_or(Value::Null, f))
 }
 
-fn xact_state(s: &Session, _: &Args<'_>) -> SqlResult<Value> {
+fn xact_state(s: &SessionCore, _: &Args<'_>) -> SqlResult<Value> {
     let state = s.transaction.as_ref().map_or(0, |t| t.xact_state() as i16);
     Ok(Value::SmallInt(state))
 }
 
-fn db_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn db_name(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let name = match args.len() {
         0 => Some(s.database.to_string()),
         _ => args
@@ -384,7 +384,7 @@ fn db_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     text(name.as_deref())
 }
 
-fn db_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn db_id(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let id = match args.len() {
         0 => s.instance.database_id(&s.database),
         _ => args.name(0).and_then(|n| s.instance.database_id(&n)),

@@ -6,7 +6,7 @@ use duramen_observe::{Activity, Counter, FileIoSnapshot, activity, counter};
 use duramen_os::{machine, time};
 use duramen_types::{SqlType, Value};
 
-use crate::session::Session;
+use crate::session_core::SessionCore;
 
 /// Of @@CPU_BUSY and its kin, in microseconds: @@TIMETICKS.
 const TICK_MICROS: u32 = 31_250;
@@ -27,7 +27,7 @@ fn processor_time() -> Duration {
 }
 
 /// A figure of every file of every database, together.
-fn of_files(s: &Session, figure: impl Fn(&FileIoSnapshot) -> u64) -> u64 {
+fn of_files(s: &SessionCore, figure: impl Fn(&FileIoSnapshot) -> u64) -> u64 {
     let databases = s.instance.databases.all();
     let files = databases.iter().flat_map(|d| d.db.file_io());
     files.map(|io| figure(&io.snapshot())).sum()
@@ -36,7 +36,7 @@ fn of_files(s: &Session, figure: impl Fn(&FileIoSnapshot) -> u64) -> u64 {
 struct Global {
     name: &'static str,
     ty: SqlType,
-    value: fn(&Session) -> Value,
+    value: fn(&SessionCore) -> Value,
 }
 
 const GLOBALS: &[Global] = &[
@@ -227,7 +227,7 @@ pub fn type_of(name: &str) -> Option<(&'static str, SqlType)> {
 }
 
 /// NULL for a name that is not in the list.
-pub fn value(session: &Session, name: &str) -> Value {
+pub fn value(session: &SessionCore, name: &str) -> Value {
     if name == "identity_insert" {
         let table = session.state.identity_insert.as_deref();
         return table.map_or(Value::Null, Value::nvarchar);

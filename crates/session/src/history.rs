@@ -15,7 +15,8 @@ use duramen_types::{DateTime, SqlType, Value, to_display};
 
 use crate::backup::show::{files, header};
 use crate::cancel::CancelToken;
-use crate::instance::{Instance, Whose};
+use crate::instance::Instance;
+use crate::instance_core::Whose;
 use crate::login::LoginRequest;
 use crate::security::Who;
 use crate::session::Session;

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, ObjectKind};
+use duramen_query::execution::ExecutionContext;
 use duramen_query::host::{
     Host, InlineFunction, Parallelism, Source, Table, UserFunction, VirtualTable, WorkerHost,
 };
@@ -59,11 +60,14 @@ impl<'s> HostView<'s> {
         cancel: &'s CancelToken,
     ) -> HostView<'s> {
         let known = session.around.as_ref().filter(|p| session.is_there(p));
-        let context = Context {
-            around: known.map_or_else(|| session.surroundings(), Arc::clone),
+        let around = known.map_or_else(|| session.surroundings(), Arc::clone);
+        let execution = transaction.map(|transaction| ExecutionContext {
             transaction,
             view: Arc::default(),
-        };
+            deps: session.deps.clone(),
+            seat: session.activity.database(),
+        });
+        let context = Context { around, execution };
         HostView {
             session,
             variables,
@@ -110,7 +114,8 @@ impl HostView<'_> {
         variables: &'v Named<Variable>,
         tables: &'v [Arc<MemoryTable>],
     ) -> HostView<'v> {
-        let transaction = self.context.transaction.clone();
+        let execution = self.context.execution.as_ref();
+        let transaction = execution.map(|e| e.transaction.clone());
         HostView::new(self.session, variables, tables, transaction, self.cancel)
     }
 
@@ -134,7 +139,7 @@ impl HostView<'_> {
 
     /// Whether a column of the database that says neither NULL nor NOT NULL allows NULL.
     pub fn null_by_default(&self, database: &str) -> bool {
-        crate::session::null_by_default(self.session, database)
+        crate::session_core::null_by_default(self.session, database)
     }
 
     /// SET ANSI_PADDING.
@@ -147,7 +152,7 @@ impl HostView<'_> {
     }
 
     /// The trigger whose own statement this is.
-    fn firing(&self) -> Option<&crate::run::Firing> {
+    fn firing(&self) -> Option<&crate::firing::Firing> {
         let state = &self.session.state;
         let last = state.triggers.last();
         last.filter(|f| f.level == state.nesting && self.depth == 0)
@@ -580,6 +585,10 @@ impl Host for HostView<'_> {
     fn spill_file(&self) -> SqlResult<Box<dyn SpillFile>> {
         let databases = &self.session.instance.databases;
         databases.engine.spill_file()
+    }
+
+    fn execution(&self) -> Option<&ExecutionContext> {
+        self.context.execution.as_ref()
     }
 
     fn session(&self) -> &dyn Any {

@@ -3,9 +3,9 @@
 use duramen_base::{SessionId, SqlError, SqlResult, messages};
 
 use crate::activity::Activity;
-use crate::instance::Instance;
+use crate::instance_core::InstanceCore;
 
-impl Instance {
+impl InstanceCore {
     /// KILL `spid`, asked by session `own`.
     pub(crate) fn kill(&self, spid: i64, own: SessionId) -> SqlResult<()> {
         if spid == i64::from(own.0) {

@@ -5,33 +5,29 @@
 //! | room | owns | may import | modules |
 //! |---|---|---|---|
 //! | `access` | tables as queries see them, open databases, versions of rows, statistics | - | cancel database_options fired multipart open_db statistics stored temporary usage version versioning |
-//! | `program` | texts made programs and kept, the statement table, the columns of results | access | bound coded column compatibility event_classes exceptions live_plan login message_format missing_indexes named names normal options outcome plan_cache plan_xml program programs random refused resource rights schema_bound sink statement_stats statements table_types table_variable text timestamp variables work |
-//! | `core` | databases and their states, settings, logins and rights, what others see of a session | access program | activity admission app_locks context databases folders health load memory_grants origin places registry secrets security settings settled startup trace_flags unavailable |
-//! | `events` | Extended Events, the default trace, the error log | access program core | error_log trace xe |
+//! | `program` | texts made programs and kept, the statement table, the columns of results | access | announced bound coded column compatibility event_classes exceptions firing live_plan login message_format missing_indexes named names normal options outcome plan_cache plan_xml program programs random refused resource rights schema_bound session_context sink statement_stats statements system_columns table_types table_variable text timestamp variables work |
+//! | `core` | databases and their states, settings, logins and rights, what others see of a session | access program | activity admission app_locks databases folders health instance_core kill load memory_grants origin places registry secrets security session_core settings settled startup trace_flags unavailable |
+//! | `events` | Extended Events, the default trace, the error log; the instance | access program core | error_log instance trace xe |
 //! | `define` | definitions of tables, indexes, types | access program core | ddl |
-//! | `admin` | backups, restores, ALTER DATABASE, the history in msdb | access program core | backup database_ddl history suspect_pages |
-//! | `inspect` | views, functions of metadata, DBCC | access program core events define admin | dbcc functions globals log_records metadata reference views |
-//! | `session` | sessions and the loop that runs programs; the instance | access program core events define admin inspect | functions_of_users host instance kill manager parallel partition_number resource_monitor rpc run seats session spool unsupported |
+//! | `admin` | backups, restores, ALTER DATABASE, the history in msdb | access program core events | backup database_ddl history suspect_pages |
+//! | `inspect` | views, functions of metadata, DBCC | access program core events define admin | context dbcc functions globals log_records metadata reference views |
+//! | `session` | sessions and the loop that runs programs; the start | access program core events define admin inspect | functions_of_users host manager parallel partition_number resource_monitor rpc run seats session spool start unsupported |
 //!
 //! What still goes against it:
 //!
 //! | file | imports | because |
 //! |---|---|---|
-//! | `stored.rs` `stored/cut.rs` | context | the statement's part of `Context` is not apart from the session's |
-//! | `versioning.rs` | instance session | ALTER DATABASE's part waits for sessions |
-//! | `context.rs` `databases/restart.rs` `registry.rs` `settings.rs` | instance | `Instance` is not cut in what lies below and above the events |
-//! | `app_locks.rs` `security.rs` `security/permission.rs` `settled.rs` | session | methods of `Session` that a `Caller` would do for |
-//! | `database_ddl.rs` `history.rs` `suspect_pages.rs` | instance session | `Admin` takes the whole session |
+//! | `database_ddl.rs` `database_ddl/versioning.rs` `history.rs` `suspect_pages.rs` | session | `Admin` takes the whole session |
 //! | `ddl.rs` | host | `Ddl` takes the session's host where any would do |
-//! | `views/memory.rs` `views/query_stats.rs` `views/rowsets.rs` | instance | they read `Context::instance` by its type |
-//! | `dbcc.rs` `dbcc/identity.rs` `functions.rs` `functions/app_locks.rs` `functions/people.rs` `functions/permissions.rs` `functions/server.rs` `functions/session_context.rs` `globals.rs` `metadata.rs` `metadata/databases.rs` `metadata/properties.rs` | session | they take `Session` where a `Caller` would do |
-//! | `dbcc/trace.rs` | instance session | as DBCC |
+//! | `dbcc.rs` `dbcc/identity.rs` | session | they take `Session` where a `SessionCore` would do |
+//! | `dbcc/trace.rs` | session | as DBCC |
 //! | `views/first_result_set.rs` | host run | it compiles and binds |
 
 #![forbid(unsafe_code)]
 
 mod activity;
 mod admission;
+mod announced;
 mod app_locks;
 mod backup;
 mod bound;
@@ -49,6 +45,7 @@ mod error_log;
 mod event_classes;
 mod exceptions;
 mod fired;
+mod firing;
 mod folders;
 mod functions;
 mod functions_of_users;
@@ -57,6 +54,7 @@ mod health;
 mod history;
 mod host;
 mod instance;
+mod instance_core;
 mod kill;
 mod live_plan;
 mod load;
@@ -96,16 +94,20 @@ mod seats;
 mod secrets;
 mod security;
 mod session;
+mod session_context;
+mod session_core;
 mod settings;
 mod settled;
 mod sink;
 mod spool;
+mod start;
 mod startup;
 mod statement_stats;
 mod statements;
 mod statistics;
 mod stored;
 mod suspect_pages;
+mod system_columns;
 mod table_types;
 mod table_variable;
 mod temporary;
@@ -127,7 +129,8 @@ pub use cancel::CancelToken;
 pub use databases::StorageConfig;
 pub use duramen_query::cancelled;
 pub use error_log::{Echo, ErrorLog};
-pub use instance::{Instance, InstanceConfig, StopServer};
+pub use instance::{Instance, StopServer};
+pub use instance_core::InstanceConfig;
 pub use login::LoginRequest;
 pub use manager::{Begin, TransactionRequest};
 pub use open_db::OpenDb;

@@ -17,7 +17,7 @@ use duramen_types::{SqlType, TypeId, Value};
 use crate::functions::{Args, Function, function, int, number, text};
 use crate::multipart::parts;
 use crate::open_db::OpenDb;
-use crate::session::Session;
+use crate::session_core::SessionCore;
 use crate::{table_types, views};
 
 pub(crate) const FUNCTIONS: &[Function] = &[
@@ -124,12 +124,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 ];
 
 /// The database of a name or, without one, the current database.
-fn database(s: &Session, name: Option<&str>) -> Option<Arc<OpenDb>> {
+fn database(s: &SessionCore, name: Option<&str>) -> Option<Arc<OpenDb>> {
     let name = name.filter(|n| !n.is_empty()).unwrap_or(&s.database);
     s.instance.databases.find(name)
 }
 
-fn current(s: &Session) -> SqlResult<Option<(Arc<OpenDb>, Arc<Snapshot>)>> {
+fn current(s: &SessionCore) -> SqlResult<Option<(Arc<OpenDb>, Arc<Snapshot>)>> {
     match database(s, None) {
         Some(db) => {
             let snapshot = s.visible(&db)?.snapshot.clone();
@@ -140,12 +140,12 @@ fn current(s: &Session) -> SqlResult<Option<(Arc<OpenDb>, Arc<Snapshot>)>> {
 }
 
 /// Whether an object of that name is there: HAS_PERMS_BY_NAME.
-pub(crate) fn object_exists(s: &Session, name: &str) -> SqlResult<bool> {
+pub(crate) fn object_exists(s: &SessionCore, name: &str) -> SqlResult<bool> {
     Ok(lookup(s, name)?.is_some())
 }
 
 /// The object of a name: id and type.
-fn lookup(s: &Session, name: &str) -> SqlResult<Option<(i32, String)>> {
+fn lookup(s: &SessionCore, name: &str) -> SqlResult<Option<(i32, String)>> {
     let Some(parts) = parts(name) else {
         return Ok(None);
     };
@@ -189,7 +189,7 @@ fn lookup(s: &Session, name: &str) -> SqlResult<Option<(i32, String)>> {
     Ok(found.map(|o| (o.id.0, o.kind.as_str().to_owned())))
 }
 
-fn object_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn object_id(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let Some(name) = args.text(0) else {
         return Ok(Value::Null);
     };
@@ -203,7 +203,7 @@ fn object_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// The database that argument `i` gives by its id, or the current one.
-fn database_of(s: &Session, args: &Args<'_>, i: usize) -> Option<Arc<OpenDb>> {
+fn database_of(s: &SessionCore, args: &Args<'_>, i: usize) -> Option<Arc<OpenDb>> {
     match args.0.get(i) {
         None => database(s, None),
         Some(_) => {
@@ -214,7 +214,7 @@ fn database_of(s: &Session, args: &Args<'_>, i: usize) -> Option<Arc<OpenDb>> {
 }
 
 /// Name and schema of an object id.
-fn named(s: &Session, args: &Args<'_>) -> SqlResult<Option<(String, String)>> {
+fn named(s: &SessionCore, args: &Args<'_>) -> SqlResult<Option<(String, String)>> {
     let (Some(id), Some(db)) = (args.int(0), database_of(s, args, 1)) else {
         return Ok(None);
     };
@@ -240,15 +240,15 @@ fn named(s: &Session, args: &Args<'_>) -> SqlResult<Option<(String, String)>> {
     Ok(base.map(|t| (t.name.to_owned(), "sys".to_owned())))
 }
 
-fn object_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn object_name(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     text(named(s, args)?.as_ref().map(|n| n.0.as_str()))
 }
 
-fn object_schema_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn object_schema_name(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     text(named(s, args)?.as_ref().map(|n| n.1.as_str()))
 }
 
-fn schema_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn schema_id(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let name = match args.0.first() {
         None => Some("dbo".to_owned()),
         Some(_) => args.name(0),
@@ -259,7 +259,7 @@ fn schema_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     int(snapshot.schema(&name).map(|s| s.id))
 }
 
-fn schema_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn schema_name(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     if args.0.is_empty() {
         return text(Some("dbo"));
     }
@@ -270,7 +270,7 @@ fn schema_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 
 /// The table of that name, with its database.
 pub(crate) fn stored_table(
-    s: &Session,
+    s: &SessionCore,
     name: &str,
 ) -> SqlResult<Option<(Arc<OpenDb>, Arc<TableDef>)>> {
     let mut named = name.to_owned();
@@ -285,7 +285,7 @@ pub(crate) fn stored_table(
     Ok(db.zip(table(s, &named)?))
 }
 
-fn table(s: &Session, name: &str) -> SqlResult<Option<Arc<TableDef>>> {
+fn table(s: &SessionCore, name: &str) -> SqlResult<Option<Arc<TableDef>>> {
     let parts = parts(name).unwrap_or_default();
     let id = lookup(s, name)?;
     let db = database(s, parts.get(2).map(String::as_str));
@@ -295,7 +295,7 @@ fn table(s: &Session, name: &str) -> SqlResult<Option<Arc<TableDef>>> {
     }
 }
 
-fn col_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn col_name(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(id), Some(column), Some((_, snapshot))) = (args.int(0), args.int(1), current(s)?)
     else {
         return Ok(Value::Null);
@@ -309,7 +309,7 @@ fn col_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     text(found.map(|c| c.name.as_str()))
 }
 
-fn col_length(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn col_length(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(name), Some(column)) = (args.text(0), args.text(1)) else {
         return Ok(Value::Null);
     };
@@ -328,7 +328,7 @@ fn col_length(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// COLUMNPROPERTY(id, column, property) of tables.
-fn column_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn column_property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(id), Some(column), Some(property), Some((_, snapshot))) =
         (args.int(0), args.text(1), args.text(2), current(s)?)
     else {
@@ -373,7 +373,7 @@ fn column_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     int(value(c))
 }
 
-fn type_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn type_id(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let name = args.text(0).and_then(|n| parts(&n)).unwrap_or_default();
     let system = name.first().and_then(|n| views::type_by_name(n));
     if system.is_some() {
@@ -400,7 +400,7 @@ fn is_table_type(object: &ObjectDef) -> bool {
     object.kind == ObjectKind::TABLE_TYPE
 }
 
-fn type_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn type_name(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let Some(id) = args.int(0) else {
         return text(None);
     };
@@ -420,33 +420,33 @@ fn type_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// The file of the current database that a property is asked of.
-fn file(s: &Session, matches: impl Fn(&FileEntry) -> bool) -> Option<(Arc<OpenDb>, FileEntry)> {
+fn file(s: &SessionCore, matches: impl Fn(&FileEntry) -> bool) -> Option<(Arc<OpenDb>, FileEntry)> {
     let db = database(s, None)?;
     let file = db.entry.read().files.iter().find(|f| matches(f)).cloned();
     file.map(|f| (db, f))
 }
 
-fn by_name(s: &Session, args: &Args<'_>) -> Option<(Arc<OpenDb>, FileEntry)> {
+fn by_name(s: &SessionCore, args: &Args<'_>) -> Option<(Arc<OpenDb>, FileEntry)> {
     let name = fold(&args.text(0)?);
     file(s, |f| fold(&f.logical_name) == name)
 }
 
-fn file_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn file_id(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let found = by_name(s, args).map(|(_, f)| f.file_id);
     Ok(found.map_or(Value::Null, |id| Value::SmallInt(id as i16)))
 }
 
-fn file_idex(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn file_idex(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     int(by_name(s, args).map(|(_, f)| i32::from(f.file_id)))
 }
 
-fn file_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn file_name(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let id = args.int(0);
     let found = file(s, |f| Some(i32::from(f.file_id)) == id);
     text(found.as_ref().map(|(_, f)| f.logical_name.as_str()))
 }
 
-fn file_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn file_property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some((db, f)), Some(property)) = (by_name(s, args), args.text(1)) else {
         return Ok(Value::Null);
     };
@@ -473,7 +473,7 @@ fn file_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     })
 }
 
-fn identity(s: &Session, args: &Args<'_>) -> SqlResult<Option<(Arc<TableDef>, i64, i64)>> {
+fn identity(s: &SessionCore, args: &Args<'_>) -> SqlResult<Option<(Arc<TableDef>, i64, i64)>> {
     let Some(name) = args.text(0) else {
         return Ok(None);
     };
@@ -484,16 +484,16 @@ fn identity(s: &Session, args: &Args<'_>) -> SqlResult<Option<(Arc<TableDef>, i6
     }))
 }
 
-fn ident_seed(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn ident_seed(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     Ok(number(identity(s, args)?.map(|i| i.1)))
 }
 
-fn ident_incr(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn ident_incr(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     Ok(number(identity(s, args)?.map(|i| i.2)))
 }
 
 /// The value given out last, whoever asked for it; the seed before the first.
-fn ident_current(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn ident_current(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some((table, seed, _)), Some(name)) = (identity(s, args)?, args.text(0)) else {
         return Ok(Value::Null);
     };

@@ -12,6 +12,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{SessionWaits, ThreadWork, UnitReads};
 use duramen_os::sync::Mutex;
 use duramen_query::Expr;
+use duramen_query::execution::ExecutionContext;
 use duramen_query::host::{Host, Parallelism, Source, Table, VirtualTable, WorkerHost};
 use duramen_query::spill::{SpillFile, Workspace};
 use duramen_tsql::ast;
@@ -99,7 +100,7 @@ impl WorkerHost for Helpers {
             .as_ref()
             .map(|w| duramen_observe::attach(w, number));
         let _helping = duramen_txn::lock::help(stop.clone());
-        let viewer = self.context.transaction.as_ref();
+        let viewer = self.context.execution.as_ref().map(|e| &e.transaction);
         let _viewing = viewer.map(|t| duramen_txn::definitions::view_as(&t.owner));
         let before = duramen_observe::thread_work();
         let cpu = duramen_os::time::thread_cpu();
@@ -191,6 +192,9 @@ impl Host for Helper<'_> {
     }
     fn bind_default(&self, _: &str) -> SqlResult<Expr> {
         nobody()
+    }
+    fn execution(&self) -> Option<&ExecutionContext> {
+        self.of.context.execution.as_ref()
     }
     fn session(&self) -> &dyn Any {
         &self.of.context

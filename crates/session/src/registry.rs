@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use duramen_catalog::FileKind;
 use duramen_os::machine;
 
-use crate::instance::Instance;
+use crate::instance_core::InstanceCore;
 use crate::version;
 
 /// What the instance's keys are below.
@@ -58,24 +58,24 @@ impl Entries {
 }
 
 /// The instance's name: MSSQLSERVER, if its server's has none behind a backslash.
-fn instance_name(instance: &Instance) -> &str {
+fn instance_name(instance: &InstanceCore) -> &str {
     let named = instance.server_name().split_once('\\');
     named.map_or("MSSQLSERVER", |(_, name)| name)
 }
 
 /// `MSSQL16.MSSQLSERVER`
-fn instance_id(instance: &Instance) -> String {
+fn instance_id(instance: &InstanceCore) -> String {
     format!("MSSQL{}.{}", version::VERSION.0, instance_name(instance))
 }
 
 /// What is the instance's own.
-pub fn of_instance(instance: &Instance) -> Vec<Entry> {
+pub fn of_instance(instance: &InstanceCore) -> Vec<Entry> {
     let mut all = Entries::default();
     let product = version::product_version();
     let (name, id) = (instance_name(instance), instance_id(instance));
     if name == "MSSQLSERVER" {
         all.text(
-            &format!("{MICROSOFT}Instance Names\\SQL"),
+            &format!("{MICROSOFT}InstanceCore Names\\SQL"),
             "MSSQLSERVER",
             id.as_str(),
         );
@@ -171,7 +171,7 @@ pub enum Missing {
 
 /// The value of a key of HKEY_LOCAL_MACHINE. `own`: a key of SQL Server stands for the instance's own one, as
 /// `xp_instance_regread` has it.
-pub fn read(instance: &Instance, key: &str, name: &str, own: bool) -> Result<Datum, Missing> {
+pub fn read(instance: &InstanceCore, key: &str, name: &str, own: bool) -> Result<Datum, Missing> {
     let mut all = of_instance(instance);
     all.extend(of_machine());
     let key = key.trim_end_matches('\\');
@@ -197,7 +197,7 @@ pub fn read(instance: &Instance, key: &str, name: &str, own: bool) -> Result<Dat
 }
 
 /// The keys that a key may mean: itself, and with the instance's name in it.
-fn own_keys(instance: &Instance, key: &str) -> Vec<String> {
+fn own_keys(instance: &InstanceCore, key: &str) -> Vec<String> {
     let mut keys = vec![key.to_owned()];
     for prefix in [MICROSOFT, r"Software\Microsoft\MSSQLServer\"] {
         let Some((start, rest)) = key.split_at_checked(prefix.len()) else {

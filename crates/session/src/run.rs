@@ -63,7 +63,6 @@ use duramen_query::memory::MemoryTable;
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::{SqlType, Value};
 
-pub(crate) use self::bulk::Announced;
 pub use self::bulk::BulkSource;
 pub(crate) use self::callable::callable;
 use self::checked::Early;
@@ -74,8 +73,6 @@ pub(crate) use self::query::meta as column_meta;
 pub(crate) use self::scoped::scoped_refused;
 pub(crate) use self::statistics::Stopwatch;
 pub(crate) use self::synonyms::Meaning;
-pub(crate) use self::temp::TemporaryTable;
-pub(crate) use self::trigger::Firing;
 pub(crate) use self::types::TypesOf;
 use crate::bound::Plans;
 use crate::cancel::CancelToken;

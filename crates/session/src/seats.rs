@@ -19,6 +19,7 @@ use crate::open_db::has_one_seat;
 use crate::open_db::occupied;
 use crate::security::{DB_OWNER, DBO};
 use crate::session::Session;
+use crate::session_core::Home;
 
 /// How long a wait for sessions to leave looks away.
 const LOOK: Duration = Duration::from_millis(10);
@@ -27,22 +28,15 @@ fn seat(db: DbId) -> Option<Resource> {
     (!matches!(db, DbId::MASTER | DbId::TEMPDB)).then_some(Resource::Database(db))
 }
 
-/// Where a program goes on when what it has called ends.
-#[derive(Debug)]
-pub(crate) struct Home {
-    database: Arc<str>,
-    /// The database of the seat that is kept for it.
-    seat: DbId,
-}
-
 impl Session {
     /// A program begins within the one that runs, which goes on in its own database afterwards whatever USE says until then: it
     /// keeps its seat there. Follow it with [`Session::come_home`].
     pub(crate) fn go_within(&mut self, database: Option<&str>) -> SqlResult<()> {
-        self.state.homes.push(Home {
+        let home = Home {
             database: self.database.clone(),
             seat: self.current(),
-        });
+        };
+        self.state.homes.push(home);
         let Some(database) = database.filter(|d| **d != *self.database) else {
             return Ok(());
         };

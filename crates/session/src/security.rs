@@ -27,7 +27,7 @@ pub(crate) use self::visible::{Pictures, Visible, logins as visible_logins};
 use crate::database_options::option;
 use crate::open_db::OpenDb;
 use crate::rights::Right;
-use crate::session::Session;
+use crate::session_core::SessionCore;
 
 /// The SID of `sa`.
 pub const SID_SA: [u8; 1] = [1];
@@ -169,12 +169,9 @@ impl Who {
     }
 }
 
-impl Session {
+impl SessionCore {
     /// Reads anew who the session is when master has changed: a rename, a membership given or taken.
     pub(crate) fn recognise(&mut self) -> SqlResult<()> {
-        if self.instance.databases.generation() != self.followed {
-            self.follow_database();
-        }
         let master = self.instance.databases.master()?;
         let version = master.catalog.version();
         if version == self.who.version {

@@ -1,50 +1,36 @@
 //! One session: its settings, its transaction, what it tells about itself.
 
 use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use duramen_base::{SessionId, SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{Counter, SessionWaits, count};
 use duramen_os::memory::{Account, Clerk};
 use duramen_os::{stack, thread};
 use duramen_txn::gate::SessionDeps;
-use duramen_txn::{LockOwner, Transaction, TxnKind};
+use duramen_txn::{Transaction, TxnKind};
 
 use crate::activity::Activity;
 use crate::cancel::CancelToken;
 use crate::context::Surroundings;
-use crate::database_options::switch;
 use crate::instance::Instance;
 use crate::login::LoginRequest;
 use crate::options::Options;
-use crate::programs::ProgramCache;
-use crate::rights::Right;
-use crate::run::{Announced, Run, Stopwatch, TemporaryTable, telling};
-use crate::seats::Home;
+use crate::run::{Run, Stopwatch, telling};
 use crate::security::Who;
+use crate::session_core::{SessionCore, State};
 use crate::sink::{Done, EnvChange, ResultSink};
 use crate::statement_stats::Standing;
-use duramen_catalog::fold;
 
 pub struct Session {
+    pub(crate) core: SessionCore,
     pub(crate) instance: Arc<Instance>,
-    pub(crate) spid: SessionId,
-    pub(crate) login: LoginRequest,
-    /// The login itself, and what it may.
-    pub(crate) who: Arc<Who>,
     /// DEFAULT_LANGUAGE of the login.
     pub(crate) home_language: String,
-    /// Shared with the context of every step.
-    pub(crate) database: Arc<str>,
-    pub(crate) options: Options,
-    pub(crate) state: State,
-    pub(crate) owner: LockOwner,
-    pub(crate) transaction: Option<Arc<Transaction>>,
     pub(crate) deps: Arc<SessionDeps>,
     /// Where the last statement ran.
     pub(crate) around: Option<Arc<Surroundings>>,
-    /// What others see of this session.
-    pub(crate) activity: Arc<Activity>,
     /// The state of the databases' options that the session's own follow.
     pub(crate) followed: u64,
     /// What it keeps for itself between requests.
@@ -53,93 +39,37 @@ pub struct Session {
     savepoints: (u64, Account),
 }
 
-/// What a savepoint takes beside its name, in a list that has doubled.
-const SAVEPOINT_BYTES: usize = 200;
+impl Deref for Session {
+    type Target = SessionCore;
 
-/// What the globals show of the last statement.
-#[derive(Debug, Default)]
-pub(crate) struct State {
-    pub rowcount: u64,
-    pub error: i32,
-    /// The errors of the running CATCH blocks, innermost last.
-    pub caught: Vec<SqlError>,
-    /// INSERT ... EXECUTE runs: `@@TRANCOUNT` when it began.
-    pub insert_exec: Option<u32>,
-    /// The transaction that IMPLICIT_TRANSACTIONS has begun last.
-    pub implicit: Option<u64>,
-    /// How many procedures and strings are running within each other: `@@NESTLEVEL`.
-    pub nesting: u32,
-    /// The last identity value made in the running scope: SCOPE_IDENTITY().
-    pub scope_identity: Option<i64>,
-    /// The last identity value made in any scope: `@@IDENTITY`.
-    pub identity: Option<i64>,
-    /// The full name of the table of SET IDENTITY_INSERT ON.
-    pub identity_insert: Option<String>,
-    /// The triggers that are running within each other, innermost last.
-    pub triggers: Vec<crate::run::Firing>,
-    /// Temporary tables and procedures that nobody can see any more, to be dropped when no transaction is open.
-    pub hidden: Vec<TemporaryTable>,
-    /// How many local temporary tables and procedures the session has made: a part of their names in tempdb.
-    pub made: u32,
-    /// Temporary tables and procedures that can be seen, oldest first.
-    pub temporary: Vec<TemporaryTable>,
-    /// What an INSERT BULK has announced: the next request brings the rows, or they do not come.
-    pub bulk: Option<Announced>,
-    /// Programs of procedures and of parameterised statements.
-    pub programs: ProgramCache,
-    /// SET CONTEXT_INFO and sp_set_session_context.
-    pub context: crate::functions::session_context::SessionContext,
-    /// For sessions with limited rights: the permission to ask for when the statement's target is known.
-    pub write_to_ask: Option<Right>,
-    /// The databases of the modules that are running within each other; a string in between has none.
-    pub chain: Vec<Option<String>>,
-    /// Where the programs around the running one go on, outermost first.
-    pub homes: Vec<Home>,
-    /// How often SET has set an option: who has called looks whether to tell of its own again.
-    pub options_set: u64,
-    /// The session was reset before the request at hand, and kept its transaction or not.
-    pub reset_by: Option<bool>,
-    /// An attention has cut the running request short.
-    pub given_up: bool,
-    /// What the running statement was granted of the memory for rows; those within it use the same.
-    pub memory: Option<crate::memory_grants::MemoryGrant>,
-    /// Where RAND stands.
-    pub random: crate::random::Sequence,
-}
-
-/// Whether a column that says neither NULL nor NOT NULL allows NULL: by ANSI_NULL_DFLT_ON and _OFF, and where both are OFF
-/// by the database's ANSI_NULL_DEFAULT.
-pub(crate) fn null_by_default(session: &Session, database: &str) -> bool {
-    let options = &session.options;
-    match (options.ansi_null_dflt_on, options.ansi_null_dflt_off) {
-        (true, _) => true,
-        (_, true) => false,
-        _ => {
-            let all = session.instance.databases.listed();
-            let meant = all.iter().find(|(e, _)| fold(&e.name) == fold(database));
-            meant.is_some_and(|(e, _)| switch(e.options, "ANSI_NULL_DEFAULT") == Some(true))
-        }
+    fn deref(&self) -> &SessionCore {
+        &self.core
     }
 }
+
+impl DerefMut for Session {
+    fn deref_mut(&mut self) -> &mut SessionCore {
+        &mut self.core
+    }
+}
+
+/// What a savepoint takes beside its name, in a list that has doubled.
+const SAVEPOINT_BYTES: usize = 200;
 
 impl Session {
     /// What a statement of this session is told of where it runs.
     pub(crate) fn surroundings(&self) -> Arc<Surroundings> {
         Arc::new(Surroundings {
             instance: self.instance.clone(),
-            deps: self.deps.clone(),
             who: self.who.clone(),
             database: self.database.clone(),
-            seat: self.activity.database(),
             session: self.spid,
         })
     }
 
     /// Whether that is still so.
     pub(crate) fn is_there(&self, around: &Surroundings) -> bool {
-        Arc::ptr_eq(&around.who, &self.who)
-            && Arc::ptr_eq(&around.database, &self.database)
-            && around.seat == self.activity.database()
+        Arc::ptr_eq(&around.who, &self.who) && Arc::ptr_eq(&around.database, &self.database)
     }
 }
 
@@ -155,17 +85,9 @@ impl Session {
         let account = || instance.databases.engine.memory.account(Clerk::Connections);
         let (memory, savepoints) = (account(), (0, account()));
         let session = Session {
+            core: SessionCore::new(instance.core.clone(), activity, login, who),
             instance,
-            spid: activity.spid,
-            database: login.database.as_str().into(),
-            login,
-            who,
             home_language: String::new(),
-            options: Options::default(),
-            state: State::default(),
-            owner: activity.owner.clone(),
-            activity,
-            transaction: None,
             deps,
             around: None,
             followed: 0,
@@ -270,6 +192,9 @@ impl Session {
             let _listening = thread::listen_to(cancel.0.clone());
             let _telling = thread::tell_undoing(self.activity.conduct());
             // A login that cannot be read any more goes on with what it had.
+            if self.instance.databases.generation() != self.followed {
+                self.follow_database();
+            }
             let _ = self.recognise();
             let result = stack::deep(|| work(self, sink));
             duramen_types::xquery::forget_large();
@@ -432,11 +357,6 @@ impl Session {
 
     pub(crate) fn in_transaction(&self) -> bool {
         self.trancount() > 0
-    }
-
-    /// `@@TRANCOUNT`.
-    pub(crate) fn trancount(&self) -> u32 {
-        self.transaction.as_ref().map_or(0, |t| t.nesting())
     }
 
     pub(crate) fn begin_transaction(
@@ -613,7 +533,7 @@ impl Session {
     }
 
     pub(crate) fn save_transaction(&mut self, name: &str) -> SqlResult<()> {
-        let Some(t) = &self.transaction else {
+        let Some(t) = &self.core.transaction else {
             return Err(SqlError::new(&messages::SAVE_WITHOUT_TRANSACTION, &[]).with_state(0));
         };
         if name.chars().count() > 32 {

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::sync::Mutex;
 
-use crate::instance::Instance;
+use crate::instance_core::InstanceCore;
 
 /// When a value holds that was configured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -146,9 +146,9 @@ impl Settings {
     }
 }
 
-impl Instance {
+impl InstanceCore {
     /// Settings that were kept hold from now on.
-    pub(crate) fn start_settings(&self) -> SqlResult<()> {
+    pub(crate) fn load_settings(&self) -> SqlResult<()> {
         let kept = self.databases.master()?.catalog.settings()?;
         let known = kept
             .into_iter()
@@ -161,7 +161,7 @@ impl Instance {
     }
 
     /// RECONFIGURE: 5807 for a recovery interval that is too long without `with_override`.
-    pub(crate) fn reconfigure(&self, with_override: bool) -> SqlResult<()> {
+    pub(crate) fn keep_settings(&self, with_override: bool) -> SqlResult<()> {
         let configured = self.settings.configured.lock().clone();
         let minutes = configured.get(&option::RECOVERY_INTERVAL);
         if minutes.is_some_and(|m| *m > LONGEST_RECOVERY_MINUTES) && !with_override {
@@ -192,12 +192,6 @@ impl Instance {
         let minutes = self.settings.holding(option::RECOVERY_INTERVAL);
         let engine = &self.databases.engine;
         engine.set_recovery_interval(u32::try_from(minutes).unwrap_or(0));
-        if self
-            .xe
-            .enable_trace(self.settings.holding(option::DEFAULT_TRACE) != 0)
-        {
-            self.tell_server(2);
-        }
         let blocked = u64::try_from(self.settings.holding(option::BLOCKED_THRESHOLD));
         let blocked = blocked.ok().filter(|seconds| *seconds > 0);
         self.locks

@@ -9,7 +9,7 @@ use duramen_base::SqlResult;
 use duramen_catalog::doubt::{self, Doubt};
 use duramen_txn::{LockDuration, LockMode, Resource};
 
-use crate::session::Session;
+use crate::session_core::SessionCore;
 
 /// How often a question is asked again. Each time somebody's transaction has ended meanwhile.
 const ROUNDS: u32 = 100;
@@ -30,7 +30,7 @@ impl Rounds {
 
     /// Whether the question is to be asked again, after a wait.
     #[inline]
-    pub fn again(&mut self, session: &Session) -> SqlResult<bool> {
+    pub fn again(&mut self, session: &SessionCore) -> SqlResult<bool> {
         match doubt::take() {
             None => Ok(false),
             Some(doubt) => self.wait(session, doubt),
@@ -38,7 +38,7 @@ impl Rounds {
     }
 
     #[cold]
-    fn wait(&mut self, session: &Session, doubt: Doubt) -> SqlResult<bool> {
+    fn wait(&mut self, session: &SessionCore, doubt: Doubt) -> SqlResult<bool> {
         self.left = self.left.saturating_sub(1);
         if self.left == 0 {
             return Ok(false);
@@ -57,7 +57,7 @@ impl Drop for Rounds {
     }
 }
 
-impl Session {
+impl SessionCore {
     /// Asks until the answer is in no doubt.
     pub(crate) fn settled<T>(&self, mut ask: impl FnMut() -> SqlResult<T>) -> SqlResult<T> {
         let mut rounds = Rounds::begin();

@@ -9,6 +9,7 @@ use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::doubt::{self, Doubt};
 use duramen_catalog::shape::IndexSource;
 use duramen_catalog::{IndexDef, TableDef, key_text, rows};
+use duramen_query::execution::ExecutionContext;
 use duramen_query::host::{
     AccessPath, Bounds, Event, Load, Locator, Part, Partitioning, RowCursor, StoredId, Table,
     TableColumn, TableSize,
@@ -23,7 +24,6 @@ use duramen_txn::{
 use duramen_types::batch::Column;
 use duramen_types::{SqlType, Value};
 
-use crate::context::Context;
 use crate::open_db::OpenDb;
 use crate::open_db::{has_one_seat, occupied};
 use crate::statistics::Changes;
@@ -198,10 +198,10 @@ impl StoredTable {
 }
 
 /// The statement's transaction, and what it runs in; every statement that touches tables has them.
-fn context<'c>(cx: &Cx<'c>) -> SqlResult<(&'c Arc<Transaction>, &'c Context)> {
-    let context = cx.host.session().downcast_ref::<Context>();
+fn context<'c>(cx: &Cx<'c>) -> SqlResult<(&'c Arc<Transaction>, &'c ExecutionContext)> {
+    let context = cx.host.execution();
     context
-        .and_then(|c| Some((c.transaction.as_ref()?, c)))
+        .map(|c| (&c.transaction, c))
         .ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))
 }
 
@@ -265,7 +265,7 @@ fn refused(e: LockError, tx: &Transaction) -> SqlError {
 
 impl StoredTable {
     /// A statement touches the table.
-    fn enter<'c>(&self, cx: &Cx<'c>) -> SqlResult<(&'c Arc<Transaction>, &'c Context)> {
+    fn enter<'c>(&self, cx: &Cx<'c>) -> SqlResult<(&'c Arc<Transaction>, &'c ExecutionContext)> {
         let (tx, context) = context(cx)?;
         hold(&self.db, tx, context.seat)?;
         Ok((tx, context))

@@ -1,6 +1,6 @@
 //! The names of temporary tables and procedures: `#t`, `##t`, and what a local one is called in tempdb.
 
-use duramen_base::SessionId;
+use duramen_base::{ObjectId, SessionId};
 use duramen_tsql::ast;
 
 /// Room for the user's part of a local temporary name.
@@ -8,6 +8,20 @@ pub const NAME_LIMIT: usize = 116;
 
 /// How many digits stand behind it.
 const DIGITS: usize = 12;
+
+/// A temporary table or procedure of the session.
+#[derive(Clone, Debug)]
+pub struct TemporaryTable {
+    /// As the user wrote it, with the `#`.
+    pub name: String,
+    /// Its name in tempdb.
+    pub full: String,
+    /// What it is there: others may give a global one's name to something else.
+    pub id: ObjectId,
+    /// The nesting level that made it; it is dropped when that ends.
+    pub level: u32,
+    pub procedure: bool,
+}
 
 /// Whether a name is one of a temporary table.
 pub fn is_temporary(name: &ast::ObjectName) -> bool {

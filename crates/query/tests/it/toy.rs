@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{SqlError, SqlResult};
 use duramen_os::sync::Mutex;
+use duramen_query::execution::ExecutionContext;
 use duramen_query::host::{
     AccessPath, Bounds, Host, Locator, RowCursor, Source, Table, TableColumn, TableSize,
     VirtualTable,
@@ -270,6 +271,10 @@ impl Host for Toy {
 
     fn bind_default(&self, text: &str) -> SqlResult<Expr> {
         Binder::new(self).scalar(&parse_expression(text, &ParseOptions::default())?)
+    }
+
+    fn execution(&self) -> Option<&ExecutionContext> {
+        None
     }
 
     fn session(&self) -> &dyn Any {

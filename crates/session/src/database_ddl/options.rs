@@ -12,13 +12,13 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_storage::RecoveryModel;
 use duramen_tsql::ast::{NamedOption, OptionValue, Termination};
 
+use super::versioning;
 use super::{Admin, refuse};
 use crate::database_options::SWITCHES;
 use crate::database_options::option;
 use crate::databases::durability_of;
 use crate::open_db::OpenDb;
 use crate::unavailable::DatabaseState;
-use crate::versioning;
 
 /// Compatibility levels of SQL Server 2008 to 2022.
 const LEVELS: [u8; 7] = [100, 110, 120, 130, 140, 150, 160];

@@ -14,16 +14,16 @@ use duramen_os::thread;
 
 use crate::activity::Activity;
 use crate::databases::Databases;
-use crate::instance::Instance;
+use crate::instance_core::InstanceCore;
 use crate::open_db::OpenDb;
 
 /// How long a wait for sessions to leave looks away.
 const LOOK: Duration = Duration::from_millis(10);
 
-impl Instance {
+impl InstanceCore {
     /// Has databases that storage shuts down restarted.
-    pub(crate) fn restart_what_is_shut_down(self: &Arc<Instance>) {
-        let weak: Weak<Instance> = Arc::downgrade(self);
+    pub(crate) fn restart_what_is_shut_down(self: &Arc<InstanceCore>) {
+        let weak: Weak<InstanceCore> = Arc::downgrade(self);
         let hook = move |id: DbId, why: &SqlError| {
             let Some(instance) = weak.upgrade() else {
                 return;
@@ -57,7 +57,7 @@ impl Instance {
     }
 }
 
-fn restart(instance: &Weak<Instance>, open: &Arc<OpenDb>) {
+fn restart(instance: &Weak<InstanceCore>, open: &Arc<OpenDb>) {
     let id = open.db.id;
     loop {
         let Some(instance) = instance.upgrade() else {

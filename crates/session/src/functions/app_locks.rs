@@ -6,7 +6,7 @@ use duramen_types::Value;
 
 use super::Args;
 use crate::app_locks::{Holder, MODES, Name};
-use crate::session::Session;
+use crate::session_core::SessionCore;
 
 /// The text of an argument, counted from 0; 8116 for NULL.
 fn argument(args: &Args<'_>, at: usize, function: &str) -> SqlResult<String> {
@@ -17,7 +17,7 @@ fn argument(args: &Args<'_>, at: usize, function: &str) -> SqlResult<String> {
     args.text(at).ok_or_else(invalid)
 }
 
-fn holder(s: &Session, args: &Args<'_>, at: usize, function: &str) -> SqlResult<Holder> {
+fn holder(s: &SessionCore, args: &Args<'_>, at: usize, function: &str) -> SqlResult<Holder> {
     let text = argument(args, at, function)?;
     let holder =
         Holder::of(&text).ok_or_else(|| SqlError::new(&messages::APP_LOCK_OWNER, &[&function]))?;
@@ -27,13 +27,13 @@ fn holder(s: &Session, args: &Args<'_>, at: usize, function: &str) -> SqlResult<
     }
 }
 
-fn name(s: &Session, args: &Args<'_>, function: &str) -> SqlResult<Name> {
+fn name(s: &SessionCore, args: &Args<'_>, function: &str) -> SqlResult<Name> {
     let principal = argument(args, 0, function)?;
     let resource = argument(args, 1, function)?;
     s.app_lock_name(s.app_lock_principal(&principal)?, &resource)
 }
 
-pub fn mode(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn mode(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     const FUNCTION: &str = "applock_mode";
     let name = name(s, args, FUNCTION)?;
     let holder = holder(s, args, 2, FUNCTION)?;
@@ -45,7 +45,7 @@ pub fn mode(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     }))
 }
 
-pub fn test(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn test(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     const FUNCTION: &str = "applock_test";
     let name = name(s, args, FUNCTION)?;
     let asked = argument(args, 2, FUNCTION)?;

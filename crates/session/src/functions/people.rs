@@ -11,45 +11,45 @@ use super::{Args, int, text};
 use crate::open_db::OpenDb;
 use crate::rights::Right;
 use crate::security::{DB_OWNER, DBO, On, password};
-use crate::session::Session;
+use crate::session_core::SessionCore;
 
 /// The current database, and its catalog as the caller may see it.
-pub(super) fn here(s: &Session) -> Option<(Arc<OpenDb>, Arc<Snapshot>)> {
+pub(super) fn here(s: &SessionCore) -> Option<(Arc<OpenDb>, Arc<Snapshot>)> {
     let db = s.instance.databases.find(&s.database)?;
     let snapshot = s.visible(&db).ok()?.snapshot.clone();
     Some((db, snapshot))
 }
 
-fn logins(s: &Session) -> Option<Arc<Security>> {
+fn logins(s: &SessionCore) -> Option<Arc<Security>> {
     let master = s.instance.databases.master().ok()?;
     Some(master.catalog.snapshot().ok()?.security.clone())
 }
 
 /// The id of the session's user in the current database.
-fn own_id(s: &Session) -> Option<i32> {
+fn own_id(s: &SessionCore) -> Option<i32> {
     let (db, _) = here(s)?;
     s.user_in(&db).ok()?
 }
 
-fn name_of(s: &Session, id: i32) -> Option<String> {
+fn name_of(s: &SessionCore, id: i32) -> Option<String> {
     let (_, snapshot) = here(s)?;
     Some(snapshot.security.users.get(&id)?.name.clone())
 }
 
-fn id_of(s: &Session, name: &str) -> Option<i32> {
+fn id_of(s: &SessionCore, name: &str) -> Option<i32> {
     let (_, snapshot) = here(s)?;
     Some(snapshot.security.user(name)?.id)
 }
 
 /// USER_ID and DATABASE_PRINCIPAL_ID.
-pub fn database_principal_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn database_principal_id(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     match args.len() {
         0 => int(own_id(s)),
         _ => int(args.name(0).and_then(|n| id_of(s, &n))),
     }
 }
 
-pub fn user_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn user_name(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let id = match args.len() {
         0 => own_id(s),
         _ => args.int(0),
@@ -58,11 +58,11 @@ pub fn user_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// USER, CURRENT_USER and SESSION_USER.
-pub fn current_user(s: &Session, _: &Args<'_>) -> SqlResult<Value> {
+pub fn current_user(s: &SessionCore, _: &Args<'_>) -> SqlResult<Value> {
     text(own_id(s).and_then(|id| name_of(s, id)).as_deref())
 }
 
-pub fn suser_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn suser_id(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     if args.len() == 0 {
         return int(Some(s.who.login));
     }
@@ -77,7 +77,7 @@ pub fn suser_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// SUSER_NAME(id): of a login or a role of the server.
-pub fn suser_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn suser_name(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     if args.len() == 0 {
         return text(Some(&s.who.name));
     }
@@ -87,7 +87,7 @@ pub fn suser_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     text(login.as_deref().or(role.map(|(_, name)| *name)))
 }
 
-pub fn suser_sname(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn suser_sname(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     match args.0.first() {
         None => text(Some(&s.who.name)),
         Some(Value::Binary(sid)) => {
@@ -98,7 +98,7 @@ pub fn suser_sname(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     }
 }
 
-pub fn suser_sid(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn suser_sid(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let sid = match args.len() {
         0 => Some(s.who.sid.to_vec()),
         _ => args
@@ -121,7 +121,7 @@ fn is_in(snapshot: &Snapshot, principal: i32, role: i32) -> i32 {
 }
 
 /// IS_MEMBER. NULL for what is no role.
-pub fn is_member(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn is_member(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let found = || {
         let (_, snapshot) = here(s)?;
         let role = role(&snapshot, &args.name(0)?)?;
@@ -131,7 +131,7 @@ pub fn is_member(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// IS_ROLEMEMBER(role [, principal]).
-pub fn is_rolemember(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn is_rolemember(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     if args.len() < 2 {
         return is_member(s, args);
     }
@@ -145,7 +145,7 @@ pub fn is_rolemember(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// IS_SRVROLEMEMBER(role [, login]): a sysadmin is in every fixed role of the server.
-pub fn is_srvrolemember(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn is_srvrolemember(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let found = || {
         let name = args.name(0)?;
         let (role, _) = SERVER_ROLES
@@ -162,7 +162,7 @@ pub fn is_srvrolemember(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     int(found())
 }
 
-pub fn has_dbaccess(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn has_dbaccess(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let name = args.name(0).unwrap_or_default();
     let Some(db) = s.instance.databases.find(&name) else {
         return int(s
@@ -178,7 +178,7 @@ const IN_DATABASES: [&str; 4] = ["type", "user", "role", "xml schema collection"
 
 /// HAS_PERMS_BY_NAME(securable, class, permission). NULL for a permission or class that is NULL or not known here, 0 for
 /// what is not there.
-pub fn has_perms_by_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn has_perms_by_name(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(wanted), false) = (
         args.name(2),
         args.len() > 1 && args.0[1].is_null() && !args.0[0].is_null(),
@@ -231,7 +231,7 @@ pub fn has_perms_by_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// The schema of a name of one or two parts, and its database.
-fn schema_named(s: &Session, name: &str) -> SqlResult<Option<(Arc<OpenDb>, i32)>> {
+fn schema_named(s: &SessionCore, name: &str) -> SqlResult<Option<(Arc<OpenDb>, i32)>> {
     let Ok(name) = duramen_tsql::parse_name(name) else {
         return Ok(None);
     };
@@ -244,7 +244,7 @@ fn schema_named(s: &Session, name: &str) -> SqlResult<Option<(Arc<OpenDb>, i32)>
 }
 
 /// LOGINPROPERTY(login, property). The hash is for administrators.
-pub fn login_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn login_property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let found = || {
         let logins = logins(s)?;
         let login = logins.login(&args.name(0)?)?.clone();
@@ -269,13 +269,13 @@ pub fn login_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// PWDENCRYPT: the hash of a password, with a salt of its own.
-pub fn pwdencrypt(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn pwdencrypt(_: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let hash = args.text(0).map(|p| password::hash(&p));
     Ok(hash.map_or(Value::Null, Value::Binary))
 }
 
 /// PWDCOMPARE(password, hash [, version]).
-pub fn pwdcompare(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn pwdcompare(_: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let hash = match args.0.get(1) {
         Some(Value::Binary(b)) => Some(b),
         _ => None,

@@ -10,7 +10,7 @@ use super::{Args, int, people};
 use crate::open_db::OpenDb;
 use crate::rights::Right;
 use crate::security::On;
-use crate::session::Session;
+use crate::session_core::SessionCore;
 use crate::views::my_permissions::applies;
 use duramen_catalog::same_name;
 
@@ -40,7 +40,7 @@ const COLUMN: [(i32, Right); 3] = [
 ];
 
 /// The bits of what the caller holds on a thing, in both halves where the caller controls it.
-fn bits(s: &Session, db: &OpenDb, on: On, of: &[(i32, Right)]) -> SqlResult<i32> {
+fn bits(s: &SessionCore, db: &OpenDb, on: On, of: &[(i32, Right)]) -> SqlResult<i32> {
     let mut held = 0;
     for (bit, right) in of {
         if s.may(db, *right, on)? {
@@ -51,14 +51,14 @@ fn bits(s: &Session, db: &OpenDb, on: On, of: &[(i32, Right)]) -> SqlResult<i32>
     Ok(held | if grants { held << 16 } else { 0 })
 }
 
-fn of_database(s: &Session, db: &OpenDb) -> SqlResult<i32> {
+fn of_database(s: &SessionCore, db: &OpenDb) -> SqlResult<i32> {
     let makes = db.db.id == DbId::MASTER && s.server_may(Right::CreateAnyDatabase);
     let own = if makes { CREATE_DATABASE } else { 0 };
     Ok(own | bits(s, db, On::Database, &STATEMENTS)?)
 }
 
 /// NULL for what is not there, or not for the caller to see.
-pub fn permissions(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn permissions(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let Some((db, snapshot)) = people::here(s) else {
         return int(None);
     };

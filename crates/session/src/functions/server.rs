@@ -6,11 +6,11 @@ use duramen_base::{SqlResult, messages};
 use duramen_types::{CollationId, DateTime, SqlType, Value};
 
 use super::{Args, variant_int, variant_text};
-use crate::session::Session;
+use crate::session_core::SessionCore;
 use crate::version::{VERSION, product_version};
 
 /// SERVERPROPERTY, with the names of the documentation. The edition is our own, the engine edition that of Enterprise (3).
-pub fn server_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn server_property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let name = args.property(0).unwrap_or_default();
     let (major, minor, build) = VERSION;
     Ok(match name.as_str() {
@@ -78,7 +78,7 @@ fn variant_bigint(n: i64) -> Value {
 }
 
 /// CONNECTIONPROPERTY.
-pub fn connection_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn connection_property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let name = args.property(0).unwrap_or_default();
     let address = s.login.client_address.as_str();
     Ok(match name.as_str() {
@@ -99,7 +99,7 @@ pub fn connection_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// COLLATIONPROPERTY(name, property).
-pub fn collation_property(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn collation_property(_: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let found = args.name(0).and_then(|n| CollationId::from_name(&n));
     let (Some(collation), Some(property)) = (found, args.property(1)) else {
         return Ok(Value::Null);
@@ -123,7 +123,7 @@ pub fn collation_property(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// FORMATMESSAGE(text or number, arguments...). NULL for a number that is no message.
-pub fn format_message(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn format_message(_: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let text = match args.0.first() {
         Some(Value::Null) | None => return Ok(Value::Null),
         Some(v) => match v.as_text() {
@@ -162,7 +162,7 @@ fn typed(v: &Value) -> (SqlType, Value) {
 }
 
 /// GETANSINULL: 1 when a column without NULL or NOT NULL allows NULL in this session.
-pub fn get_ansi_null(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn get_ansi_null(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let named = match args.len() {
         0 => Some(s.database.to_string()),
         _ => args.text(0),
@@ -170,13 +170,13 @@ pub fn get_ansi_null(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let Some(name) = named.filter(|n| s.instance.database_id(n).is_some()) else {
         return Ok(Value::Null);
     };
-    let allowed = crate::session::null_by_default(s, &name);
+    let allowed = crate::session_core::null_by_default(s, &name);
     Ok(Value::SmallInt(i16::from(allowed)))
 }
 
 /// NEWSEQUENTIALID: 100 ns of the clock in the bytes that order a uniqueidentifier last, a counter in those that order it
 /// first among them. Greater than any given out since the server started.
-pub fn new_sequential_id(_: &Session, _: &Args<'_>) -> SqlResult<Value> {
+pub fn new_sequential_id(_: &SessionCore, _: &Args<'_>) -> SqlResult<Value> {
     use std::sync::atomic::{AtomicU64, Ordering};
     static LAST: AtomicU64 = AtomicU64::new(0);
     let clock = (duramen_os::time::wall().unix_nanos() / 100) as u64;
@@ -197,7 +197,7 @@ pub fn new_sequential_id(_: &Session, _: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// SESSIONPROPERTY: 1 or 0 for an option of the session, NULL for a word that is none of the seven.
-pub(super) fn session_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub(super) fn session_property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let o = &s.options;
     let on = match args.property(0).unwrap_or_default().as_str() {
         "ansi_nulls" => o.ansi_nulls,

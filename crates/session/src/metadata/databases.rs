@@ -9,7 +9,7 @@ use duramen_types::{CollationId, SqlType, Value};
 use crate::database_options::option;
 use crate::database_options::switch;
 use crate::functions::{Args, int, variant_int, variant_text};
-use crate::session::Session;
+use crate::session_core::SessionCore;
 use crate::unavailable::DatabaseState;
 
 /// Words that tell an option of ALTER DATABASE.
@@ -63,7 +63,7 @@ fn flag(word: &str, options: u64) -> Option<bool> {
     }
 }
 
-pub(super) fn property_ex(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub(super) fn property_ex(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(name), Some(word)) = (args.name(0), args.property(1)) else {
         return Ok(Value::Null);
     };
@@ -115,7 +115,7 @@ pub(super) fn property_ex(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     })
 }
 
-pub(super) fn property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub(super) fn property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(name), Some(word)) = (args.name(0), args.property(1)) else {
         return Ok(Value::Null);
     };

@@ -9,7 +9,7 @@ use duramen_types::{SqlType, TypeId, Value};
 
 use super::{current, database};
 use crate::functions::{Args, int, text, variant_int, variant_text};
-use crate::session::Session;
+use crate::session_core::SessionCore;
 
 /// The object with that id, and its table or module.
 struct Found {
@@ -27,7 +27,7 @@ impl Found {
     }
 }
 
-fn object(s: &Session, id: Option<i32>) -> SqlResult<Option<Found>> {
+fn object(s: &SessionCore, id: Option<i32>) -> SqlResult<Option<Found>> {
     let (Some(id), Some((_, snapshot))) = (id, current(s)?) else {
         return Ok(None);
     };
@@ -35,7 +35,7 @@ fn object(s: &Session, id: Option<i32>) -> SqlResult<Option<Found>> {
     Ok(found.map(|object| Found { snapshot, object }))
 }
 
-pub fn object_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn object_property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(found), Some(property)) = (object(s, args.int(0))?, args.property(1)) else {
         return int(None);
     };
@@ -43,7 +43,7 @@ pub fn object_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// OBJECTPROPERTYEX: the same as `sql_variant`, and two properties that are no numbers.
-pub fn object_property_ex(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn object_property_ex(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(found), Some(property)) = (object(s, args.int(0))?, args.property(1)) else {
         return Ok(Value::Null);
     };
@@ -133,7 +133,7 @@ fn property_of(found: &Found, property: &str) -> Option<i32> {
 }
 
 /// OBJECT_DEFINITION: the text of a module, or the expression of a default or check.
-pub fn object_definition(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn object_definition(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let Some(found) = object(s, args.int(0))? else {
         return text(None);
     };
@@ -179,7 +179,7 @@ fn index_property_of(index: &IndexDef, property: &str) -> Option<i32> {
     }
 }
 
-pub fn index_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn index_property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(found), Some(name), Some(property)) =
         (object(s, args.int(0))?, args.text(1), args.property(2))
     else {
@@ -208,7 +208,7 @@ fn key(table: &TableDef, index: Option<i32>, key: Option<i32>) -> Option<(usize,
     index.keys.get(at).map(|k| (k.column, k.desc))
 }
 
-pub fn index_col(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn index_col(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let Some(name) = args.text(0) else {
         return text(None);
     };
@@ -219,7 +219,7 @@ pub fn index_col(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     text(found.map(|(at, _)| table.columns[at].name.as_str()))
 }
 
-pub fn index_key_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn index_key_property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(found), Some(property)) = (object(s, args.int(0))?, args.property(3)) else {
         return int(None);
     };
@@ -235,7 +235,7 @@ pub fn index_key_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// TYPEPROPERTY(type, property) of the system's types.
-pub fn type_property(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn type_property(_: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(name), Some(property)) = (args.property(0), args.property(1)) else {
         return int(None);
     };
@@ -303,7 +303,7 @@ fn widest(id: TypeId) -> SqlType {
 }
 
 /// STATS_DATE: when the values of the first column were looked at; NULL before.
-pub fn stats_date(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn stats_date(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let (Some(found), Some(id), Some(db)) =
         (object(s, args.int(0))?, args.int(1), database(s, None))
     else {
@@ -323,7 +323,7 @@ pub fn stats_date(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// Id, name and whether it is the default, of each filegroup of the current database.
-fn filegroups(s: &Session) -> Vec<(i32, String, bool)> {
+fn filegroups(s: &SessionCore) -> Vec<(i32, String, bool)> {
     let groups = database(s, None)
         .map(|d| d.db.filegroups())
         .unwrap_or_default();
@@ -333,19 +333,19 @@ fn filegroups(s: &Session) -> Vec<(i32, String, bool)> {
         .collect()
 }
 
-pub fn filegroup_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn filegroup_id(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let name = args.text(0).map(|n| fold(&n));
     let found = filegroups(s).into_iter().find(|g| Some(fold(&g.1)) == name);
     int(found.map(|g| g.0))
 }
 
-pub fn filegroup_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn filegroup_name(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let id = args.int(0);
     let found = filegroups(s).into_iter().find(|g| Some(g.0) == id);
     text(found.as_ref().map(|g| g.1.as_str()))
 }
 
-pub fn filegroup_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn filegroup_property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     let name = args.text(0).map(|n| fold(&n));
     let found = filegroups(s).into_iter().find(|g| Some(fold(&g.1)) == name);
     let property = args.property(1).unwrap_or_default();

@@ -21,6 +21,7 @@ use duramen_types::{SqlType, Target, TypeId, Value};
 
 use super::query::changes;
 use super::{Run, command, not_supported};
+use crate::announced::Announced;
 use crate::cancel::CancelToken;
 use crate::named::Named;
 use crate::program::{BodyOf, Op, Program, compile, same};
@@ -44,26 +45,6 @@ pub trait BulkSource {
 
     /// The next row, or the end. May wait for the client; an error when it has given up or gone.
     fn row(&mut self) -> SqlResult<Option<Vec<Value>>>;
-}
-
-/// What an INSERT BULK has announced.
-#[derive(Clone, Debug)]
-pub(crate) struct Announced {
-    /// The columns the rows bring.
-    columns: Vec<TableColumn>,
-    /// The DEFAULT that a NULL of the column turns into, as text.
-    defaults: Vec<Option<String>>,
-    /// `INSERT table (columns) SELECT ... FROM @bulk`.
-    text: String,
-    /// The full name of a table whose identity column is among the columns.
-    identity_of: Option<String>,
-    /// The table whose constraints are not tested.
-    unchecked: Option<ast::ObjectName>,
-    /// ORDER: columns of the rows, and whether each descends.
-    order: Vec<(usize, bool)>,
-    /// FIRE_TRIGGERS.
-    fires: bool,
-    line: u32,
 }
 
 /// What the chunks of a load have put into its table so far.

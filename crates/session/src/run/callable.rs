@@ -59,7 +59,10 @@ impl Session {
 
     /// A program that this session, or else another one, has compiled.
     pub(crate) fn known_program(&mut self, key: &str, version: u64) -> Option<Callable> {
-        self.state.programs.follow(self.instance.plans.emptied());
+        self.core
+            .state
+            .programs
+            .follow(self.instance.plans.emptied());
         let own = self.state.programs.take(key, version);
         // One that is no longer in the server's cache would count for nobody.
         let own = own.filter(|c| c.program.stats.standing() == Standing::Cached);

@@ -86,7 +86,7 @@ impl Session {
         let (callable, first) = self.looked_at(callable, cancel);
         let key = self.text_key(text, declarations);
         let memory = &self.instance.databases.engine.memory;
-        self.state.programs.put(key, callable, memory);
+        self.core.state.programs.put(key, callable, memory);
         match first {
             // Several statements may make what the later ones use.
             First {

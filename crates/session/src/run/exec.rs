@@ -256,7 +256,7 @@ impl Run<'_> {
                 error.procedure = Some(shown);
                 self.from_inside = true;
                 let memory = &self.session.instance.databases.engine.memory;
-                self.session.state.programs.put(key, callable, memory);
+                self.session.core.state.programs.put(key, callable, memory);
                 return Err(error);
             }
         };
@@ -430,7 +430,7 @@ impl Run<'_> {
                     error = SqlError::new(message, &[&statement, &name]);
                 }
                 let memory = &self.session.instance.databases.engine.memory;
-                self.session.state.programs.put(key, callable, memory);
+                self.session.core.state.programs.put(key, callable, memory);
                 return Err(error);
             }
         };
@@ -500,7 +500,7 @@ impl Run<'_> {
             }
         }
         let memory = &self.session.instance.databases.engine.memory;
-        self.session.state.programs.put(key, callable, memory);
+        self.session.core.state.programs.put(key, callable, memory);
         let ended = match ended {
             Ended::Done(status) => Ended::Done(Some(status.unwrap_or(0))),
             other => other,

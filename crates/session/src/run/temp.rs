@@ -25,28 +25,11 @@ use crate::open_db::OpenDb;
 use crate::program::same;
 use crate::session::Session;
 use crate::statements::Kind;
-use crate::temporary::NAME_LIMIT;
-use crate::temporary::is_temporary;
-use crate::temporary::nobodys;
-use crate::temporary::owner_mark;
+use crate::temporary::{NAME_LIMIT, TemporaryTable, is_temporary, nobodys, owner_mark};
 
 const TEMPDB: &str = "tempdb";
 /// SET LOCK_TIMEOUT of those that wait as long as it takes.
 const NO_TIMEOUT: i64 = -1;
-
-/// A temporary table or procedure of the session.
-#[derive(Clone, Debug)]
-pub struct TemporaryTable {
-    /// As the user wrote it, with the `#`.
-    pub name: String,
-    /// Its name in tempdb.
-    pub full: String,
-    /// What it is there: others may give a global one's name to something else.
-    pub id: ObjectId,
-    /// The nesting level that made it; it is dropped when that ends.
-    pub level: u32,
-    pub procedure: bool,
-}
 
 fn in_tempdb(full: &str, line: u32) -> ast::ObjectName {
     ast::ObjectName {
@@ -66,12 +49,6 @@ pub(super) fn shown_as(
 }
 
 impl Session {
-    /// The name in tempdb of the innermost local table that can be seen under this name, or of a global one.
-    pub(crate) fn temporary_name(&self, name: &str) -> Option<&str> {
-        let mut known = self.state.temporary.iter().rev();
-        known.find(|t| same(&t.name, name)).map(|t| t.full.as_str())
-    }
-
     /// The temporary procedure that a name means: its name in tempdb.
     pub(crate) fn temporary_procedure(&self, name: &ast::ObjectName) -> Option<ast::ObjectName> {
         let mut known = self.state.temporary.iter().rev();

@@ -25,24 +25,12 @@ use super::callable::callable;
 use super::nested::Inner;
 use super::{Ended, Run};
 use crate::ddl::Ddl;
+use crate::firing::Firing;
 use crate::program::BodyOf;
 use crate::programs::Callable;
 use crate::run::TypesOf;
 use crate::settings::option;
 use crate::statement_stats::Standing;
-
-/// A trigger that is running.
-#[derive(Debug)]
-pub struct Firing {
-    pub trigger: ObjectId,
-    /// The nesting level of its own statements.
-    pub level: u32,
-    pub inserted: Arc<MemoryTable>,
-    pub deleted: Arc<MemoryTable>,
-    /// The columns that got values: UPDATE().
-    pub assigned: Vec<String>,
-    pub columns: Vec<String>,
-}
 
 impl Run<'_> {
     /// Fires triggers for what a statement has done. The transaction is open.
@@ -82,9 +70,10 @@ impl Run<'_> {
                 continue;
             };
             let firing = self.session.state.triggers.len();
+            let level = self.session.state.nesting + 1;
             self.session.state.triggers.push(Firing {
                 trigger: module.id,
-                level: self.session.state.nesting + 1,
+                level,
                 inserted: inserted.clone(),
                 deleted: deleted.clone(),
                 assigned: assigned.clone(),
@@ -205,9 +194,10 @@ impl Run<'_> {
         let columns = table.columns();
         let names = || columns.iter().map(|c| c.name.clone()).collect();
         // As if it were running now: its statements see the two tables.
+        let level = self.session.state.nesting;
         self.session.state.triggers.push(Firing {
             trigger: ObjectId(0),
-            level: self.session.state.nesting,
+            level,
             inserted: pseudo("inserted", columns, Spooled::default()),
             deleted: pseudo("deleted", columns, Spooled::default()),
             assigned: Vec::new(),

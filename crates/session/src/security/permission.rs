@@ -19,7 +19,7 @@ use super::{
 use crate::databases::Databases;
 use crate::open_db::OpenDb;
 use crate::rights::{Need, Needs, Of, Right};
-use crate::session::Session;
+use crate::session_core::SessionCore;
 
 /// What a permission is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,7 +283,7 @@ impl Caller<'_> {
     }
 }
 
-impl Session {
+impl SessionCore {
     pub(crate) fn caller(&self) -> Caller<'_> {
         Caller {
             who: &self.who,
@@ -359,7 +359,7 @@ impl Session {
     }
 }
 
-impl Session {
+impl SessionCore {
     /// 229 unless the session may execute a procedure or function.
     pub(crate) fn require_execute(&self, db: &OpenDb, module: &ModuleDef) -> SqlResult<()> {
         if self.who.sysadmin {

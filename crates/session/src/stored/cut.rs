@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{IndexDef, Partitioned};
+use duramen_query::execution::ExecutionContext;
 use duramen_query::host::{Bounds, Part, RowCursor};
 use duramen_query::{Cx, ScanLock};
 use duramen_storage::{Reading, RowsetDef, ScanPart};
@@ -110,7 +111,7 @@ impl StoredTable {
         &self,
         tx: &duramen_txn::Transaction,
         lock: ScanLock,
-        context: &crate::context::Context,
+        context: &ExecutionContext,
     ) -> SqlResult<Reading> {
         let log = &self.db.db.transactions;
         let versions = &self.db.db.engine.versions;

@@ -183,7 +183,7 @@ mod current {
         SERVER_STATE,
         COLUMNS,
         |cx, _| {
-            let own = cx.transaction.as_ref().and_then(|t| t.view());
+            let own = cx.execution.as_ref().and_then(|e| e.transaction.view());
             let active = own.map_or_else(Vec::new, |v| active_at(cx, v.snapshot()));
             Ok(active.iter().map(row).collect())
         },
