@@ -101,12 +101,24 @@ pub struct Cx<'a> {
     pub null_eliminated: bool,
 }
 
+/// Gives a variable its next value; by how many bytes what it holds has grown.
+#[inline]
+pub fn assign(variable: &mut Value, value: Value) -> isize {
+    if variable.owns_memory() || value.owns_memory() {
+        let grown = value.heap_bytes() as isize;
+        let before = std::mem::replace(variable, value);
+        return grown - before.heap_bytes() as isize;
+    }
+    // Most of what loops compute: there is nothing to give back.
+    std::mem::forget(std::mem::replace(variable, value));
+    0
+}
+
 impl<'a> Cx<'a> {
     /// Gives a variable its next value.
+    #[inline]
     pub fn set_variable(&mut self, slot: usize, value: Value) {
-        self.vars_grown += value.heap_bytes() as isize;
-        let before = std::mem::replace(&mut self.vars[slot], value);
-        self.vars_grown -= before.heap_bytes() as isize;
+        self.vars_grown += assign(&mut self.vars[slot], value);
     }
 
     pub fn new(host: &'a dyn Host, vars: &'a mut Vec<Value>, convert: ConvertCtx) -> Cx<'a> {

@@ -46,7 +46,7 @@ mod window;
 
 pub use bind::{Binder, BoundQuery};
 pub use captured::{Capture, Captured};
-pub use cx::{Changed, Cx, cancelled};
+pub use cx::{Changed, Cx, assign, cancelled};
 pub use exec::Operator;
 pub use expr::{CompareOp, Expr, Kind};
 pub use functions::names as function_names;

@@ -37,11 +37,13 @@ pub(crate) fn copied<T: Copy>(from: &[T], cx: &Cx<'_>) -> SqlResult<Vec<T>> {
 }
 
 pub(crate) fn append<T: Copy>(out: &mut Vec<T>, more: &[T], cx: &Cx<'_>) -> SqlResult<()> {
+    if more.len() <= PIECE {
+        out.extend_from_slice(more);
+        return Ok(());
+    }
     out.reserve_exact(more.len());
     for piece in more.chunks(PIECE) {
-        if more.len() > PIECE {
-            cx.check_cancelled()?;
-        }
+        cx.check_cancelled()?;
         out.extend_from_slice(piece);
     }
     Ok(())

@@ -164,10 +164,12 @@ pub struct Run<'r> {
 
 impl<'r> Run<'r> {
     /// Gives a variable its next value.
+    #[inline]
     fn set_variable(&mut self, slot: usize, value: Value) {
-        let grown = value.heap_bytes() as isize;
-        let before = std::mem::replace(&mut self.vars[slot], value);
-        self.values_grown(grown - before.heap_bytes() as isize);
+        let grown = duramen_query::assign(&mut self.vars[slot], value);
+        if grown != 0 {
+            self.values_grown(grown);
+        }
     }
 
     /// Tells of what the variables hold, when that is much. Counted as they change: a text may have many, and each may get

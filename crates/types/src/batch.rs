@@ -185,7 +185,8 @@ pub struct Runs<T> {
 }
 
 impl<T: Copy> Runs<T> {
-    #[inline]
+    // Sorts ask dozens of times a row.
+    #[inline(always)]
     pub fn get(&self, i: usize) -> &[T] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         &self.items[start..self.ends[i]]

@@ -103,6 +103,19 @@ impl Value {
         }
     }
 
+    /// Whether it may own memory beside itself; who forgets one that does not loses nothing.
+    #[inline]
+    pub fn owns_memory(&self) -> bool {
+        matches!(
+            self,
+            Value::VarChar(_)
+                | Value::NVarChar(_)
+                | Value::Binary(_)
+                | Value::Variant(_)
+                | Value::Spooled(_)
+        )
+    }
+
     /// Heap bytes held, for memory accounting.
     pub fn heap_bytes(&self) -> usize {
         match self {

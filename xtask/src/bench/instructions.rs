@@ -235,19 +235,23 @@ impl Counted {
         total.ok_or_else(|| format!("{}: no total", file.display()))
     }
 
+    /// Runs a load so often.
+    fn run(&mut self, load: &Load, times: usize) -> Result<(), String> {
+        if !load.before.is_empty() {
+            self.sql().query("counted", load.before)?;
+        }
+        let file = self.out.with_extension("sql");
+        std::fs::write(&file, load.text.script(times, self.texts)).map_err(|e| e.to_string())?;
+        self.texts += times;
+        crate::sql::finish(&mut self.sql().script("counted", &file, &[])).map(drop)
+    }
+
     /// What one repetition costs.
     fn cost(&mut self, load: &Load) -> Result<f64, String> {
         let mut costs = [0.0; 2];
         for (cost, times) in costs.iter_mut().zip([load.times, load.times * 2]) {
-            if !load.before.is_empty() {
-                self.sql().query("counted", load.before)?;
-            }
-            let script = load.text.script(times, self.texts);
-            self.texts += times;
-            let file = self.out.with_extension("sql");
-            std::fs::write(&file, script).map_err(|e| e.to_string())?;
             self.count()?;
-            crate::sql::finish(&mut self.sql().script("counted", &file, &[]))?;
+            self.run(load, times)?;
             *cost = self.count()?;
         }
         let cost = (costs[1] - costs[0]) / (load.times * load.of) as f64;
@@ -289,12 +293,12 @@ pub fn figures(dir: &Path, both: [&Path; 2], rounds: usize) -> Result<String, St
     for load in &LOADS {
         let mut told = [Vec::new(), Vec::new()];
         // The first time brings plans, pages and statistics.
-        for round in 0..=rounds {
+        for server in &mut servers {
+            server.run(load, load.times)?;
+        }
+        for _ in 0..rounds {
             for (server, told) in servers.iter_mut().zip(&mut told) {
-                let cost = server.cost(load)?;
-                if round > 0 {
-                    told.push(cost);
-                }
+                told.push(server.cost(load)?);
             }
         }
         let [before, now] = told.map(|all| median(&all));

@@ -345,6 +345,10 @@ fn append_text(out: &mut Vec<u16>, v: &Value, arg: &Expr, cx: &Cx<'_>) -> SqlRes
     let to = match v {
         Value::Null => return Ok(()),
         Value::NVarChar(u) => return long::append(out, u, cx),
+        Value::VarChar(b) if b.len() <= LONG && !arg.ty.collation.is_utf8() => {
+            out.extend(b.iter().map(|b| cp1252::to_utf16(*b)));
+            return Ok(());
+        }
         Value::VarChar(_) => SqlType::NVARCHAR_MAX,
         _ => SqlType::nvarchar(4000),
     };
@@ -391,6 +395,7 @@ fn text_value(units: &[u16], ty: &SqlType) -> Value {
 fn long_value(units: Vec<u16>, ty: &SqlType, cx: &Cx<'_>) -> SqlResult<Value> {
     Ok(match ty.id.is_nchar() {
         true => Value::NVarChar(units),
+        false if units.len() <= LONG => Value::VarChar(cp1252::encode_units(&units)),
         false => Value::VarChar(long::mapped(&units, |u| cp1252::best_fit(*u), cx)?),
     })
 }
