@@ -102,8 +102,10 @@ fn rounds<S>(
     Ok(all)
 }
 
-/// The table. `only` is a part: `loops`, `wire`, `analytics`, `bulk`, `start`, or `instructions`, which are counted where they
-/// are asked for by name.
+/// What `--only` may name, beside `instructions`, which are counted where they are asked for by name.
+const PARTS: [&str; 5] = ["start", "loops", "wire", "analytics", "bulk"];
+
+/// The table; `only` is a part.
 pub fn figures(
     dir: &Path,
     other: &Path,
@@ -114,6 +116,9 @@ pub fn figures(
     let both = [other, this.as_path()];
     if only == Some("instructions") {
         return instructions::figures(dir, both, count);
+    }
+    if let Some(word) = only.filter(|word| !PARTS.contains(word)) {
+        return Err(format!("{word} is none of {PARTS:?} and instructions"));
     }
     let wanted = |part: &str| only.is_none_or(|o| o == part);
     let mut all = Vec::new();
