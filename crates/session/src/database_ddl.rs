@@ -20,11 +20,12 @@ use crate::cancel::CancelToken;
 use crate::databases::Databases;
 use crate::instance::Instance;
 use crate::open_db::OpenDb;
-use crate::session::Session;
+use crate::session_core::SessionCore;
 
 /// One of these statements at work for a session.
 pub(crate) struct Admin<'s> {
-    session: &'s mut Session,
+    instance: Arc<Instance>,
+    session: &'s mut SessionCore,
     /// What is told besides the result, in order: messages, and errors that come before the last one.
     pub notes: Vec<SqlError>,
     cancel: CancelToken,
@@ -35,15 +36,20 @@ fn refuse(what: &str) -> SqlError {
 }
 
 impl<'s> Admin<'s> {
-    pub fn new(session: &'s mut Session, cancel: &CancelToken) -> Admin<'s> {
+    pub fn new(
+        instance: Arc<Instance>,
+        session: &'s mut SessionCore,
+        cancel: &CancelToken,
+    ) -> Admin<'s> {
         Admin {
+            instance,
             session,
             notes: Vec::new(),
             cancel: cancel.clone(),
         }
     }
 
-    pub(crate) fn session(&self) -> &Session {
+    pub(crate) fn session(&self) -> &SessionCore {
         self.session
     }
 
@@ -52,7 +58,7 @@ impl<'s> Admin<'s> {
     }
 
     pub(crate) fn instance(&self) -> Arc<Instance> {
-        self.session.instance.clone()
+        self.instance.clone()
     }
 
     pub(crate) fn note(

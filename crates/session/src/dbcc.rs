@@ -28,6 +28,7 @@ use duramen_tsql::ast::{Dbcc, DbccArg, NamedOption};
 use duramen_types::SqlType;
 
 use crate::cancel::CancelToken;
+use crate::instance::Instance;
 use crate::metadata;
 use crate::open_db::OpenDb;
 use crate::rights::needs::{
@@ -35,7 +36,7 @@ use crate::rights::needs::{
 };
 use crate::rights::{Need, Needs, Of, Right};
 use crate::security::Given;
-use crate::session::Session;
+use crate::session_core::SessionCore;
 use crate::sink::Columns;
 
 /// A result set whose columns are known when it is made.
@@ -55,7 +56,8 @@ pub enum Arg {
 
 /// A DBCC statement on its way.
 pub struct Call<'a> {
-    pub session: &'a Session,
+    pub instance: &'a Arc<Instance>,
+    pub session: &'a SessionCore,
     pub args: Vec<Arg>,
     /// Upper case.
     pub options: Vec<String>,
@@ -429,7 +431,7 @@ impl Call<'_> {
 
 /// ERRORLOG: a new error log begins.
 fn cycle_error_log(call: &Call<'_>) -> SqlResult<Report> {
-    call.session.cycle_error_log()?;
+    call.instance.cycle_error_log(call.session)?;
     Ok(Report::default())
 }
 

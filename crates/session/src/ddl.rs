@@ -21,13 +21,14 @@ use duramen_catalog::doubt::{self, Doubt};
 use duramen_catalog::{
     ConstraintState, NewColumn, NewIndex, NewTable, ObjectKind, Place, TableDef, fold,
 };
+use duramen_query::Expr;
+use duramen_query::host::Host;
 use duramen_storage::KeyColumn;
 use duramen_tsql::ast;
 use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction};
-use duramen_types::{CollationId, SqlType, TypeId};
+use duramen_types::{CollationId, ConvertCtx, SqlType, TypeId};
 
 use crate::bound::REBINDS;
-use crate::host::HostView;
 use crate::normal;
 use crate::open_db::OpenDb;
 
@@ -37,6 +38,17 @@ fn refuse(what: &str, line: u32) -> SqlError {
     SqlError::new(&messages::NOT_SUPPORTED, &[&what]).at_line(line as i32)
 }
 
+/// What a definition asks of the session, besides what statements ask.
+pub trait DefiningHost: Host {
+    /// SET ANSI_PADDING.
+    fn ansi_padding(&self) -> bool;
+    /// Whether a column of the database that says neither NULL nor NOT NULL allows NULL.
+    fn null_by_default(&self, database: &str) -> bool;
+    fn convert_ctx(&self) -> ConvertCtx;
+    /// What a column gets that is given no value.
+    fn bind_parsed_default(&self, parsed: &ast::Expr) -> SqlResult<Expr>;
+}
+
 /// What a definition is made from besides its tree.
 pub struct Ddl<'a> {
     pub db: &'a Arc<OpenDb>,
@@ -44,7 +56,7 @@ pub struct Ddl<'a> {
     /// The batch, for texts of defaults.
     pub text: &'a str,
     /// The session within this statement, to bind and test constraints.
-    pub host: Option<&'a HostView<'a>>,
+    pub host: Option<&'a dyn DefiningHost>,
     /// What is told before the statement's own result: messages, and errors before the last one.
     pub notes: RefCell<Vec<SqlError>>,
 }
@@ -61,7 +73,7 @@ impl<'a> Ddl<'a> {
         }
     }
 
-    fn host(&self) -> SqlResult<&'a HostView<'a>> {
+    fn host(&self) -> SqlResult<&'a dyn DefiningHost> {
         let missing = || SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]);
         self.host.ok_or_else(missing)
     }

@@ -27,6 +27,7 @@ mod hear;
 mod preamble;
 mod repeats;
 mod said;
+mod session;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

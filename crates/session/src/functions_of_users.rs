@@ -343,7 +343,7 @@ pub fn call(
         let limit: [&dyn std::fmt::Display; 1] = [&MAX_NESTING];
         return Err(SqlError::new(&messages::NESTING_LEVEL_EXCEEDED, &limit));
     }
-    let ctx = outer.convert_ctx();
+    let ctx = outer.session().options.convert_ctx();
     let mut vars = args;
     vars.resize(program.variables.len(), Value::Null);
     let mut run = FunctionRun {

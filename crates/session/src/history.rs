@@ -9,17 +9,11 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use duramen_base::{DbId, Lsn, SqlError, SqlResult, messages};
-use duramen_observe::{Counter, count};
 use duramen_storage::backup::{BackupSet, Media, SetHeader, SetKind};
 use duramen_types::{DateTime, SqlType, Value, to_display};
 
 use crate::backup::show::{files, header};
-use crate::cancel::CancelToken;
 use crate::instance::Instance;
-use crate::instance_core::Whose;
-use crate::login::LoginRequest;
-use crate::security::Who;
-use crate::session::Session;
 use crate::sink::Columns;
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 
@@ -398,9 +392,8 @@ fn literal(value: &Value, ty: &SqlType) -> String {
 
 /// Runs a batch in msdb as the server itself; the first error is the result.
 pub(crate) fn run(instance: &Arc<Instance>, sql: &str) -> SqlResult<()> {
-    let mut session = instance.own_session("msdb")?;
     let mut sink = FirstError(None);
-    session.execute_batch(sql, &mut sink, &CancelToken::default());
+    instance.run_as_server("msdb", sql, &mut sink)?;
     match sink.0 {
         None => Ok(()),
         Some(error) => Err(error),
@@ -418,29 +411,6 @@ impl ResultSink for FirstError {
     }
     fn info(&mut self, _: &SqlError) {}
     fn env_change(&mut self, _: &EnvChange) {}
-}
-
-impl Instance {
-    /// A session of the server's own, with the rights of sa.
-    pub(crate) fn own_session(self: &Arc<Instance>, database: &str) -> SqlResult<Session> {
-        let master = self.databases.master()?;
-        let version = master.catalog.version();
-        let snapshot = master.catalog.snapshot()?;
-        let Some(sa) = snapshot.security.login("sa") else {
-            return Err(SqlError::new(&messages::LOGIN_FAILED, &[&"sa", &"", &""]));
-        };
-        let who = Arc::new(Who::of(sa, &snapshot.security, version));
-        let login = LoginRequest {
-            user: who.name.clone(),
-            database: database.to_owned(),
-            app: "Duramen".to_owned(),
-            ..LoginRequest::default()
-        };
-        let activity = self.admit(&login, &who, Whose::Server)?;
-        // Its end counts a logout.
-        count(Counter::Logins, 1);
-        Session::new(self.clone(), activity, login, who)
-    }
 }
 
 #[cfg(test)]

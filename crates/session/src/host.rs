@@ -21,6 +21,7 @@ use duramen_types::{CollationId, ConvertCtx, SqlType, Value};
 use crate::activity::Activity;
 use crate::cancel::CancelToken;
 use crate::context::Context;
+use crate::ddl::DefiningHost;
 use crate::functions_of_users::{self, BodyFunction, TableResult};
 use crate::named::Named;
 use crate::parallel::Helpers;
@@ -28,9 +29,10 @@ use crate::partition_number::{self, PartitionNumber};
 use crate::program::Variable;
 use crate::rights::Right;
 use crate::run::Meaning;
+use crate::run::first_result_set;
 use crate::security::{Caller, refused_view};
 use crate::session::Session;
-use crate::views::first_result_set::{self, Describe};
+use crate::views::first_result_set::Describe;
 use crate::{functions, globals, resource, views};
 
 /// Of a text that can name none.
@@ -131,20 +133,6 @@ impl HostView<'_> {
 
     pub fn depth(&self) -> u32 {
         self.depth
-    }
-
-    pub fn convert_ctx(&self) -> ConvertCtx {
-        self.session.options.convert_ctx()
-    }
-
-    /// Whether a column of the database that says neither NULL nor NOT NULL allows NULL.
-    pub fn null_by_default(&self, database: &str) -> bool {
-        crate::session_core::null_by_default(self.session, database)
-    }
-
-    /// SET ANSI_PADDING.
-    pub fn ansi_padding(&self) -> bool {
-        self.session.options.ansi_padding
     }
 
     pub fn schema_version(&self) -> u64 {
@@ -611,15 +599,28 @@ impl Host for HostView<'_> {
     }
 }
 
-impl HostView<'_> {
-    /// What a column gets that is given no value.
-    pub fn bind_parsed_default(&self, parsed: &ast::Expr) -> SqlResult<Expr> {
+impl DefiningHost for HostView<'_> {
+    fn convert_ctx(&self) -> ConvertCtx {
+        self.session.options.convert_ctx()
+    }
+
+    fn null_by_default(&self, database: &str) -> bool {
+        crate::session_core::null_by_default(self.session, database)
+    }
+
+    fn ansi_padding(&self) -> bool {
+        self.session.options.ansi_padding
+    }
+
+    fn bind_parsed_default(&self, parsed: &ast::Expr) -> SqlResult<Expr> {
         if let Some(next) = self.sequential_id(parsed) {
             return Ok(next);
         }
         Binder::new(self).scalar(parsed)
     }
+}
 
+impl HostView<'_> {
     /// NEWSEQUENTIALID by itself: a default is the one place where it may stand.
     pub fn sequential_id(&self, parsed: &ast::Expr) -> Option<Expr> {
         if let ast::ExprKind::Function(call) = &parsed.kind

@@ -11,6 +11,7 @@ use crate::event_classes::{Column, class};
 use crate::instance_core::InstanceCore;
 use crate::login::LoginRequest;
 use crate::settings::option;
+use crate::sink::ResultSink;
 use crate::system_columns::SystemColumns;
 use crate::trace::{DefaultTrace, TraceRow};
 use crate::xe::Xe;
@@ -18,11 +19,16 @@ use crate::xe::Xe;
 /// Ends the server; true: at once, without checkpoints.
 pub type StopServer = Box<dyn Fn(bool) + Send + Sync>;
 
+/// Runs a batch in a database as the server itself, in a session of its own.
+pub(crate) type RunAsServer = fn(&Arc<Instance>, &str, &str, &mut dyn ResultSink) -> SqlResult<()>;
+
 pub struct Instance {
     pub(crate) core: Arc<InstanceCore>,
     /// Event sessions.
     pub(crate) xe: Arc<Xe>,
     pub error_log: Arc<ErrorLog>,
+    /// What is below the sessions has T-SQL to run all the same: msdb's.
+    run_as_server: RunAsServer,
     /// What SHUTDOWN calls.
     pub(crate) stop: OnceLock<StopServer>,
     /// Somebody writes `msdb.dbo.suspect_pages`.
@@ -44,15 +50,27 @@ impl Instance {
         core: Arc<InstanceCore>,
         xe: Arc<Xe>,
         error_log: Arc<ErrorLog>,
+        run_as_server: RunAsServer,
     ) -> Arc<Instance> {
         Arc::new(Instance {
             core,
             xe,
             error_log,
+            run_as_server,
             stop: OnceLock::new(),
             writing_suspects: AtomicBool::new(false),
             system_columns: SystemColumns::default(),
         })
+    }
+
+    /// Runs a batch in a database as the server itself.
+    pub(crate) fn run_as_server(
+        self: &Arc<Instance>,
+        database: &str,
+        sql: &str,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        (self.run_as_server)(self, database, sql, sink)
     }
 
     /// Settings that were kept hold from now on.

@@ -6,22 +6,12 @@
 //! |---|---|---|---|
 //! | `access` | tables as queries see them, open databases, versions of rows, statistics | - | cancel database_options fired multipart open_db statistics stored temporary usage version versioning |
 //! | `program` | texts made programs and kept, the statement table, the columns of results | access | announced bound coded column compatibility event_classes exceptions firing live_plan login message_format missing_indexes named names normal options outcome plan_cache plan_xml program programs random refused resource rights schema_bound session_context sink statement_stats statements system_columns table_types table_variable text timestamp variables work |
-//! | `core` | databases and their states, settings, logins and rights, what others see of a session | access program | activity admission app_locks databases folders health instance_core kill load memory_grants origin places registry secrets security session_core settings settled startup trace_flags unavailable |
+//! | `core` | databases and their states, settings, logins and rights, what others see of a session | access program | activity admission app_locks databases folders health instance_core kill load memory_grants origin places registry seats secrets security session_core settings settled startup trace_flags unavailable |
 //! | `events` | Extended Events, the default trace, the error log; the instance | access program core | error_log instance trace xe |
 //! | `define` | definitions of tables, indexes, types | access program core | ddl |
 //! | `admin` | backups, restores, ALTER DATABASE, the history in msdb | access program core events | backup database_ddl history suspect_pages |
 //! | `inspect` | views, functions of metadata, DBCC | access program core events define admin | context dbcc functions globals log_records metadata reference views |
-//! | `session` | sessions and the loop that runs programs; the start | access program core events define admin inspect | functions_of_users host manager parallel partition_number resource_monitor rpc run seats session spool start unsupported |
-//!
-//! What still goes against it:
-//!
-//! | file | imports | because |
-//! |---|---|---|
-//! | `database_ddl.rs` `database_ddl/versioning.rs` `history.rs` `suspect_pages.rs` | session | `Admin` takes the whole session |
-//! | `ddl.rs` | host | `Ddl` takes the session's host where any would do |
-//! | `dbcc.rs` `dbcc/identity.rs` | session | they take `Session` where a `SessionCore` would do |
-//! | `dbcc/trace.rs` | session | as DBCC |
-//! | `views/first_result_set.rs` | host run | it compiles and binds |
+//! | `session` | sessions and the loop that runs programs; the start | access program core events define admin inspect | functions_of_users host manager parallel partition_number resource_monitor rpc run session spool start unsupported |
 
 #![forbid(unsafe_code)]
 

@@ -19,6 +19,7 @@ mod error_log;
 mod event_sessions;
 mod exec;
 mod failed;
+pub(crate) mod first_result_set;
 mod grants;
 mod insert_exec;
 mod into;

@@ -18,8 +18,7 @@ use crate::open_db::OpenDb;
 use crate::open_db::has_one_seat;
 use crate::open_db::occupied;
 use crate::security::{DB_OWNER, DBO};
-use crate::session::Session;
-use crate::session_core::Home;
+use crate::session_core::{Home, SessionCore};
 
 /// How long a wait for sessions to leave looks away.
 const LOOK: Duration = Duration::from_millis(10);
@@ -28,9 +27,9 @@ fn seat(db: DbId) -> Option<Resource> {
     (!matches!(db, DbId::MASTER | DbId::TEMPDB)).then_some(Resource::Database(db))
 }
 
-impl Session {
+impl SessionCore {
     /// A program begins within the one that runs, which goes on in its own database afterwards whatever USE says until then: it
-    /// keeps its seat there. Follow it with [`Session::come_home`].
+    /// keeps its seat there. Follow it with [`SessionCore::come_home`].
     pub(crate) fn go_within(&mut self, database: Option<&str>) -> SqlResult<()> {
         let home = Home {
             database: self.database.clone(),
@@ -178,7 +177,7 @@ impl Session {
     }
 
     /// X on the database for the rest of the statement: waits until the other sessions have left it, or ends them as
-    /// the WITH clause says. The caller gives it back with [`Session::among_others`]. True when sessions were ended.
+    /// the WITH clause says. The caller gives it back with [`SessionCore::among_others`]. True when sessions were ended.
     pub(crate) fn be_alone(
         &self,
         db: &OpenDb,
@@ -282,7 +281,7 @@ impl Session {
         Ok(others)
     }
 
-    /// Gives back what [`Session::be_alone`] took; a seat of the session's own stays.
+    /// Gives back what [`SessionCore::be_alone`] took; a seat of the session's own stays.
     pub(crate) fn among_others(&self) {
         self.instance.locks.release_all(&self.owner);
     }

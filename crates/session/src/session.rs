@@ -8,8 +8,8 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{Counter, SessionWaits, count};
 use duramen_os::memory::{Account, Clerk};
 use duramen_os::{stack, thread};
+use duramen_txn::TxnKind;
 use duramen_txn::gate::SessionDeps;
-use duramen_txn::{Transaction, TxnKind};
 
 use crate::activity::Activity;
 use crate::cancel::CancelToken;
@@ -28,7 +28,6 @@ pub struct Session {
     pub(crate) instance: Arc<Instance>,
     /// DEFAULT_LANGUAGE of the login.
     pub(crate) home_language: String,
-    pub(crate) deps: Arc<SessionDeps>,
     /// Where the last statement ran.
     pub(crate) around: Option<Arc<Surroundings>>,
     /// The state of the databases' options that the session's own follow.
@@ -81,14 +80,12 @@ impl Session {
         who: Arc<Who>,
     ) -> SqlResult<Session> {
         let id = instance.database_id(&login.database);
-        let deps = instance.databases.gate.session_deps();
         let account = || instance.databases.engine.memory.account(Clerk::Connections);
         let (memory, savepoints) = (account(), (0, account()));
         let session = Session {
             core: SessionCore::new(instance.core.clone(), activity, login, who),
             instance,
             home_language: String::new(),
-            deps,
             around: None,
             followed: 0,
             memory,
@@ -218,7 +215,7 @@ impl Session {
                 );
                 self.note_memory();
                 self.instance.xe.settle();
-                self.write_suspects();
+                crate::suspect_pages::write(&self.instance, self);
                 return Some(result);
             }
             if let Err(e) = self.rollback_all() {
@@ -355,10 +352,6 @@ impl Session {
         self.transaction.as_ref().map(|t| t.id)
     }
 
-    pub(crate) fn in_transaction(&self) -> bool {
-        self.trancount() > 0
-    }
-
     pub(crate) fn begin_transaction(
         &mut self,
         name: &str,
@@ -391,17 +384,6 @@ impl Session {
         }
     }
 
-    pub(crate) fn new_transaction(
-        &self,
-        kind: TxnKind,
-        name: impl Into<Cow<'static, str>>,
-    ) -> Arc<Transaction> {
-        let sid = Some(&self.who.sid);
-        let t = Transaction::of(&self.owner, kind, name, self.options.isolation, sid);
-        t.set_lock_timeout(self.options.lock_timeout);
-        Arc::new(t)
-    }
-
     pub(crate) fn commit_transaction(
         &mut self,
         delayed: Option<bool>,
@@ -423,7 +405,12 @@ impl Session {
         debug_assert!(t.nesting() == 0, "an inner COMMIT ends nothing");
         self.transaction = None;
         self.activity.note_transaction(None);
-        self.finish(&t, delayed)?;
+        let lsns = self.committed(&t, delayed)?;
+        if let Some(mark) = t.mark().filter(|_| !lsns.parts.is_empty()) {
+            // The mark is in the log: a history that cannot be written takes nothing from it.
+            let user = &self.who.name;
+            let _ = crate::history::marked(&self.instance, mark, user, &lsns.parts);
+        }
         debug_assert!(
             !t.has_written(),
             "a transaction has committed and has parts"
@@ -434,36 +421,6 @@ impl Session {
         );
         sink.env_change(&EnvChange::CommitTran { descriptor: t.id });
         Ok(())
-    }
-
-    /// Commits in every database the transaction wrote, notes what replies depend on, gives the locks back.
-    pub(crate) fn finish(&self, t: &Arc<Transaction>, delayed: Option<bool>) -> SqlResult<()> {
-        if t.waits_at_commit() {
-            self.instance.admission.leave(self.spid);
-        }
-        match self.instance.commit(t, delayed) {
-            Ok(lsns) => {
-                debug_assert!(
-                    lsns.parts.iter().all(|(_, lsn)| !lsn.is_null()),
-                    "a commit without a place in its log"
-                );
-                if lsns.durability == duramen_txn::Durability::Full {
-                    for (db, lsn) in &lsns.parts {
-                        self.deps.note_commit(*db, *lsn);
-                    }
-                }
-                if let Some(mark) = t.mark().filter(|_| !lsns.parts.is_empty()) {
-                    // The mark is in the log: a history that cannot be written takes nothing from it.
-                    let user = &self.who.name;
-                    let _ = crate::history::marked(&self.instance, mark, user, &lsns.parts);
-                }
-                Ok(())
-            }
-            Err(e) => {
-                self.instance.rollback(t, None)?;
-                Err(e)
-            }
-        }
     }
 
     /// ROLLBACK to a savepoint, or of everything.

@@ -1,11 +1,13 @@
 //! A session as its statements and functions see it: who it is, where it is, what it has set. The loop that runs its programs
 //! is above ([`crate::session`]).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use duramen_base::{DbId, SessionId, SqlError};
+use duramen_base::{DbId, SessionId, SqlError, SqlResult};
 use duramen_catalog::fold;
-use duramen_txn::{LockOwner, Transaction};
+use duramen_txn::gate::SessionDeps;
+use duramen_txn::{CommitLsns, LockOwner, Transaction, TxnKind};
 
 use crate::activity::Activity;
 use crate::announced::Announced;
@@ -35,6 +37,8 @@ pub struct SessionCore {
     pub(crate) state: State,
     pub(crate) owner: LockOwner,
     pub(crate) transaction: Option<Arc<Transaction>>,
+    /// What the session's replies depend on.
+    pub(crate) deps: Arc<SessionDeps>,
     /// What others see of this session.
     pub(crate) activity: Arc<Activity>,
 }
@@ -47,7 +51,6 @@ impl SessionCore {
         who: Arc<Who>,
     ) -> SessionCore {
         SessionCore {
-            instance,
             spid: activity.spid,
             database: login.database.as_str().into(),
             login,
@@ -57,12 +60,68 @@ impl SessionCore {
             owner: activity.owner.clone(),
             activity,
             transaction: None,
+            deps: instance.databases.gate.session_deps(),
+            instance,
         }
     }
 
     /// `@@TRANCOUNT`.
     pub(crate) fn trancount(&self) -> u32 {
         self.transaction.as_ref().map_or(0, |t| t.nesting())
+    }
+
+    pub(crate) fn in_transaction(&self) -> bool {
+        self.trancount() > 0
+    }
+
+    pub(crate) fn new_transaction(
+        &self,
+        kind: TxnKind,
+        name: impl Into<Cow<'static, str>>,
+    ) -> Arc<Transaction> {
+        let sid = Some(&self.who.sid);
+        let t = Transaction::of(&self.owner, kind, name, self.options.isolation, sid);
+        t.set_lock_timeout(self.options.lock_timeout);
+        Arc::new(t)
+    }
+
+    /// Commits in every database the transaction wrote, notes what replies depend on, gives the locks back.
+    pub(crate) fn finish(&self, t: &Arc<Transaction>, delayed: Option<bool>) -> SqlResult<()> {
+        self.committed(t, delayed).map(drop)
+    }
+
+    /// The same; where the commits lie in their logs.
+    pub(crate) fn committed(
+        &self,
+        t: &Arc<Transaction>,
+        delayed: Option<bool>,
+    ) -> SqlResult<CommitLsns> {
+        if t.waits_at_commit() {
+            self.instance.admission.leave(self.spid);
+        }
+        match self.instance.commit(t, delayed) {
+            Ok(lsns) => {
+                debug_assert!(
+                    lsns.parts.iter().all(|(_, lsn)| !lsn.is_null()),
+                    "a commit without a place in its log"
+                );
+                if lsns.durability == duramen_txn::Durability::Full {
+                    for (db, lsn) in &lsns.parts {
+                        self.deps.note_commit(*db, *lsn);
+                    }
+                }
+                Ok(lsns)
+            }
+            Err(e) => {
+                self.instance.rollback(t, None)?;
+                Err(e)
+            }
+        }
+    }
+
+    /// Whether a trace flag is on for this session or for the server.
+    pub(crate) fn has_trace_flag(&self, flag: i64) -> bool {
+        self.activity.trace.has(flag) || self.instance.trace.has(flag)
     }
 
     /// The name in tempdb of the innermost local table that can be seen under this name, or of a global one.

@@ -7,6 +7,7 @@ use duramen_observe::{Counter, CpuMark, count};
 use duramen_os::sync::Mutex;
 use duramen_os::{Env, time};
 
+use crate::cancel::CancelToken;
 use crate::databases::Databases;
 use crate::error_log::{Echo, ErrorLog};
 use crate::instance::Instance;
@@ -14,6 +15,7 @@ use crate::instance_core::{InstanceConfig, InstanceCore, Whose};
 use crate::login::LoginRequest;
 use crate::security::Who;
 use crate::session::Session;
+use crate::sink::ResultSink;
 use crate::startup::Later;
 use crate::xe::Xe;
 
@@ -74,7 +76,7 @@ impl Instance {
         );
         let core = Arc::new(InstanceCore::new(id, config, databases));
         error_log.attach(&xe, &core.trace);
-        let instance = Instance::new(core, xe, error_log);
+        let instance = Instance::new(core, xe, error_log, run_as_server);
         let weak = Arc::downgrade(&instance);
         instance.locks.set_on_deadlock(Box::new(move |report| {
             if let Some(instance) = weak.upgrade() {
@@ -203,6 +205,40 @@ impl Instance {
         session.follow_database();
         Ok(session)
     }
+}
+
+impl Instance {
+    /// A session of the server's own, with the rights of sa.
+    fn own_session(self: &Arc<Instance>, database: &str) -> SqlResult<Session> {
+        let master = self.databases.master()?;
+        let version = master.catalog.version();
+        let snapshot = master.catalog.snapshot()?;
+        let Some(sa) = snapshot.security.login("sa") else {
+            return Err(SqlError::new(&messages::LOGIN_FAILED, &[&"sa", &"", &""]));
+        };
+        let who = Arc::new(Who::of(sa, &snapshot.security, version));
+        let login = LoginRequest {
+            user: who.name.clone(),
+            database: database.to_owned(),
+            app: "Duramen".to_owned(),
+            ..LoginRequest::default()
+        };
+        let activity = self.admit(&login, &who, Whose::Server)?;
+        // Its end counts a logout.
+        count(Counter::Logins, 1);
+        Session::new(self.clone(), activity, login, who)
+    }
+}
+
+fn run_as_server(
+    instance: &Arc<Instance>,
+    database: &str,
+    sql: &str,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<()> {
+    let mut session = instance.own_session(database)?;
+    session.execute_batch(sql, sink, &CancelToken::default());
+    Ok(())
 }
 
 /// Compares without telling by its time where the difference is.

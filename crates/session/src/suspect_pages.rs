@@ -22,11 +22,10 @@ use std::sync::atomic::Ordering;
 use duramen_base::{DbId, PageId, SqlError, SqlResult};
 use duramen_types::Value;
 
-use crate::cancel::CancelToken;
 use crate::history::{in_transaction, run};
 use crate::instance::Instance;
 use crate::open_db::OpenDb;
-use crate::session::Session;
+use crate::session_core::SessionCore;
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 
 const NAME: &str = "suspect_pages";
@@ -61,24 +60,22 @@ pub fn prepare(instance: &Arc<Instance>) -> SqlResult<()> {
     }
 }
 
-impl Session {
-    /// At the end of a request.
-    pub(crate) fn write_suspects(&self) {
-        let instance = &self.instance;
-        if !instance.databases.engine.has_suspects()
-            || self.in_transaction()
-            || instance.writing_suspects.swap(true, Ordering::SeqCst)
-        {
-            return;
-        }
-        let mut met: BTreeMap<(DbId, PageId), (u8, u32)> = BTreeMap::new();
-        for suspect in instance.databases.engine.take_suspects() {
-            let known = met.entry((suspect.db, suspect.page)).or_default();
-            *known = (suspect.why as u8, known.1 + 1);
-        }
-        let mut sql = PATIENCE.to_owned();
-        for ((db, page), (why, times)) in met {
-            let _ = writeln!(
+/// At the end of a request.
+pub fn write(instance: &Arc<Instance>, session: &SessionCore) {
+    if !instance.databases.engine.has_suspects()
+        || session.in_transaction()
+        || instance.writing_suspects.swap(true, Ordering::SeqCst)
+    {
+        return;
+    }
+    let mut met: BTreeMap<(DbId, PageId), (u8, u32)> = BTreeMap::new();
+    for suspect in instance.databases.engine.take_suspects() {
+        let known = met.entry((suspect.db, suspect.page)).or_default();
+        *known = (suspect.why as u8, known.1 + 1);
+    }
+    let mut sql = PATIENCE.to_owned();
+    for ((db, page), (why, times)) in met {
+        let _ = writeln!(
                 sql,
                 "UPDATE dbo.suspect_pages SET event_type = {why}, error_count = error_count + {times}, last_update_date = GETDATE() WHERE {of}
 IF @@ROWCOUNT = 0 AND (SELECT COUNT(*) FROM dbo.suspect_pages) < {MOST_ROWS}
@@ -88,11 +85,10 @@ IF @@ROWCOUNT = 0 AND (SELECT COUNT(*) FROM dbo.suspect_pages) < {MOST_ROWS}
                 page.page,
                 of = is_page(db, page),
             );
-        }
-        // The error log has what is lost.
-        let _ = run(instance, &in_transaction(&sql));
-        instance.writing_suspects.store(false, Ordering::SeqCst);
     }
+    // The error log has what is lost.
+    let _ = run(instance, &in_transaction(&sql));
+    instance.writing_suspects.store(false, Ordering::SeqCst);
 }
 
 fn is_page(db: DbId, page: PageId) -> String {
@@ -168,13 +164,12 @@ pub fn checked(
 
 /// The pages of a database that the table has as damaged.
 fn listed(instance: &Arc<Instance>, db: DbId) -> SqlResult<Vec<PageId>> {
-    let mut session = instance.own_session("msdb")?;
     let mut pages = Pages(Ok(Vec::new()));
     let sql = format!(
         "{PATIENCE}SELECT file_id, page_id FROM dbo.suspect_pages WHERE database_id = {} AND event_type IN (1, 2, 3)",
         db.0
     );
-    session.execute_batch(&sql, &mut pages, &CancelToken::default());
+    instance.run_as_server("msdb", &sql, &mut pages)?;
     pages.0
 }
 

@@ -16,7 +16,7 @@ impl Admin<'_> {
             let path = file.map_or("", |f| f.path.as_str());
             let args: [&dyn std::fmt::Display; 3] = [&entry.name, &place, &path];
             let error = SqlError::new(&messages::BACKUP_PAGE_DAMAGED, &args);
-            self.session().log_error(&error);
+            self.instance().log_error_of(self.session(), &error);
         }
     }
 
@@ -31,7 +31,7 @@ impl Admin<'_> {
             let place = format!("({}:{})", page.file, page.page);
             let args: [&dyn std::fmt::Display; 2] = [&place, &name];
             let error = SqlError::new(&messages::RESTORE_PAGE_DAMAGED, &args);
-            self.session().log_error(&error);
+            self.instance().log_error_of(self.session(), &error);
             if let Some(db) = instance.databases.find(name) {
                 db.db.note_suspect(page, Suspicion::BadChecksum);
             }

@@ -220,7 +220,7 @@ impl Admin<'_> {
             };
             let args: [&dyn std::fmt::Display; 3] = [&o.name, &value, &name];
             let text = SqlError::new(&messages::SETTING_OPTION, &args).message;
-            self.session.tell_log(&text);
+            self.instance.log_of(self.session, &text);
         }
     }
 

@@ -16,7 +16,7 @@ use duramen_txn::SnapshotState;
 use crate::cancel::CancelToken;
 use crate::database_options::option;
 use crate::open_db::OpenDb;
-use crate::session::Session;
+use crate::session_core::SessionCore;
 use crate::versioning::admit;
 
 const RCSI: &str = "READ_COMMITTED_SNAPSHOT";
@@ -39,7 +39,7 @@ pub(crate) fn changed(bits: u64, name: &str, word: &str) -> Option<u64> {
     }
 }
 
-impl Session {
+impl SessionCore {
     /// ALTER DATABASE SET, when it switches one of the two options: what must be so before the options are written
     /// down. Ends with [`settle`]; the caller gives back the database that may be held for itself then.
     pub(crate) fn prepare_versioning(

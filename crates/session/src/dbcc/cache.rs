@@ -50,7 +50,7 @@ pub fn free_system(call: &Call<'_>) -> SqlResult<Report> {
             return Err(SqlError::new(&messages::DBCC_WRONG_PARAMETER, &[&2]).with_state(9));
         }
     }
-    let instance = &call.session.instance;
+    let instance = call.instance;
     let modules = |key: &str| Origin::of(instance, key).procedure.is_some();
     match cache.trim().to_ascii_lowercase().as_str() {
         "all" => {
@@ -73,7 +73,7 @@ pub fn free_system(call: &Call<'_>) -> SqlResult<Report> {
 /// FLUSHPROCINDB ( database ): the plans of one database. Not documented by the reference.
 pub fn flush_database(call: &Call<'_>) -> SqlResult<Report> {
     let db = call.database()?;
-    let (instance, id) = (&call.session.instance, Some(db.db.id.0));
+    let (instance, id) = (call.instance, Some(db.db.id.0));
     let of_it = |key: &str| Origin::of(instance, key).database == id;
     instance.plans.forget(|key, _| of_it(key));
     Ok(Report::default())
@@ -91,7 +91,7 @@ fn wrong() -> SqlError {
 /// The error log says when somebody has emptied caches.
 fn told(call: &Call<'_>, caches: &[&str]) {
     for cache in caches {
-        call.session.tell_log(&format!(
+        call.instance.log_of(call.session, &format!(
             "SQL Server has encountered 1 occurrence(s) of cachestore flush for the '{cache}' cachestore (part of plan cache) due \
              to 'DBCC FREEPROCCACHE' or 'DBCC FREESYSTEMCACHE' operations."
         ));

@@ -283,7 +283,7 @@ fn run(call: &Call<'_>, kind: Kind, db: &Arc<OpenDb>, mut request: Request) -> S
     let found = checked.findings.iter().filter_map(|f| f.page).collect();
     let whole = kind == Kind::Database && request.rows;
     // The check has told what it has found, whether msdb can be written or not.
-    let _ = suspect_pages::checked(&session.instance, db, &found, whole);
+    let _ = suspect_pages::checked(call.instance, db, &found, whole);
     if kind == Kind::Database && checked.findings.is_empty() && request.rows && !db.is_read_only() {
         db.db.set_last_good_check((began.days, began.ticks))?;
     }
@@ -351,7 +351,7 @@ fn log_check(
         &"",
     ];
     let text = SqlError::new(&messages::CHECK_LOGGED, &args).message;
-    call.session.tell_log(text.trim_end());
+    call.instance.log_of(call.session, text.trim_end());
 }
 
 /// Checks a copy of the database as it is now.

@@ -12,7 +12,7 @@ use super::{Arg, Call, Report, incorrect};
 use crate::ddl::Ddl;
 use crate::metadata;
 use crate::open_db::OpenDb;
-use crate::session::Session;
+use crate::session_core::SessionCore;
 use crate::stored;
 
 /// CHECKIDENT(table [, NORESEED | RESEED [, value]]). Without NORESEED and a value, an identity that is behind the
@@ -42,7 +42,12 @@ pub fn check(call: &Call<'_>) -> SqlResult<Report> {
     session.settled(|| attempt(session, name, reseed, value))
 }
 
-fn attempt(session: &Session, name: &str, reseed: bool, value: Option<i64>) -> SqlResult<Report> {
+fn attempt(
+    session: &SessionCore,
+    name: &str,
+    reseed: bool,
+    value: Option<i64>,
+) -> SqlResult<Report> {
     let found = metadata::stored_table(session, name)?;
     let (db, table) =
         found.ok_or_else(|| SqlError::new(&messages::DBCC_OBJECT_NOT_FOUND, &[&name]))?;

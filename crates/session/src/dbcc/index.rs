@@ -64,7 +64,7 @@ pub fn pages(call: &Call<'_>) -> SqlResult<Report> {
     };
     let asked = [i64::from(db.db.id.0), object, index.max(-1), partition].map(Value::BigInt);
     let mut rows = Vec::new();
-    rowsets::each_of(&call.session.instance, &asked, |found| {
+    rowsets::each_of(call.instance, &asked, |found| {
         of_rowset(found, index == -2, &mut rows)
     })?;
     Ok(Report {

@@ -5,7 +5,6 @@ use duramen_types::{SqlType, Value};
 
 use super::{Arg, Call, Columns, Report, not_supported};
 use crate::instance::Instance;
-use crate::session::Session;
 use crate::trace_flags::is_known;
 
 const STATUS: Columns = &[
@@ -27,13 +26,6 @@ impl Instance {
             self.error_log.server(&told);
         }
         Ok(())
-    }
-}
-
-impl Session {
-    /// Whether a trace flag is on for this session or for the server.
-    pub(crate) fn has_trace_flag(&self, flag: i64) -> bool {
-        self.activity.trace.has(flag) || self.instance.trace.has(flag)
     }
 }
 
@@ -70,10 +62,10 @@ fn switch(call: &Call<'_>, on: bool) -> SqlResult<Report> {
     }
     let verb = if on { "TRACEON" } else { "TRACEOFF" };
     let shown: Vec<String> = flags.iter().map(i64::to_string).collect();
-    call.session.tell_log(&format!(
+    call.instance.log_of(call.session, &format!(
         "DBCC {verb} {}, server process ID (SPID) {}. This is an informational message only; no user action is required.",
         shown.join(", "),
-        call.session.spid()
+        call.session.spid.0
     ));
     Ok(Report::default())
 }

@@ -11,7 +11,6 @@ use duramen_catalog::{
 };
 use duramen_query::Binder;
 use duramen_query::bind::{Exposed, Scope, ScopeColumn, ScopeSource};
-use duramen_query::host::Host;
 use duramen_tsql::ast::{self, ReferenceAction};
 use duramen_types::SqlType;
 

@@ -19,7 +19,6 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{
     IndexDef, IndexOptions, ModuleDef, NewIndex, NewTable, ObjectKind, TableDef, fold,
 };
-use duramen_query::host::Host;
 use duramen_storage::{LockHint, ScanSpec};
 use duramen_tsql::ast::{self, AlterIndexAction, NamedOption, OptionValue};
 use duramen_types::{SqlType, TypeId};

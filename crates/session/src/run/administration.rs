@@ -62,7 +62,7 @@ impl Run<'_> {
         let login = &self.session.login;
         let args: [&dyn Display; 3] = [&spid, &login.host, &login.client_pid];
         let killed = SqlError::new(&messages::PROCESS_KILLED, &args);
-        self.session.tell_log(&killed.message);
+        self.session.instance.log_of(self.session, &killed.message);
         self.done(None, command::OTHER, false);
         Ok(())
     }

@@ -25,6 +25,7 @@ impl Run<'_> {
             });
         }
         let call = Call {
+            instance: &self.session.instance,
             session: self.session,
             args,
             options: stmt.options.iter().map(|o| o.name.clone()).collect(),

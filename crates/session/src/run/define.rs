@@ -44,7 +44,7 @@ impl Run<'_> {
         at: usize,
         work: impl FnOnce(&mut Admin<'_>) -> SqlResult<()>,
     ) -> SqlResult<()> {
-        let mut admin = Admin::new(self.session, self.cancel);
+        let mut admin = Admin::new(self.session.instance.clone(), self.session, self.cancel);
         let result = work(&mut admin);
         for note in std::mem::take(&mut admin.notes) {
             if note.severity <= 10 {

@@ -15,7 +15,6 @@ use super::{Run, command};
 use crate::column::unix_time;
 use crate::error_log::entry::Entry;
 use crate::rights::Right;
-use crate::session::Session;
 use crate::sink::ColumnMeta;
 
 const MOST_TEXT: usize = 3999;
@@ -95,7 +94,7 @@ impl Run<'_> {
     }
 
     fn cycle_error_log(&mut self) -> SqlResult<()> {
-        self.session.cycle_error_log()?;
+        self.session.instance.cycle_error_log(self.session)?;
         self.sink
             .info(&SqlError::new(&messages::DBCC_COMPLETED, &[]));
         Ok(())
@@ -126,7 +125,7 @@ impl Run<'_> {
             severity: 10,
             ..SqlError::print(text)
         };
-        self.session.log_error(&error);
+        self.session.instance.log_error_of(self.session, &error);
         Ok(())
     }
 
@@ -241,30 +240,5 @@ impl Run<'_> {
             count += 1;
         }
         self.done(Some(count), command::SELECT, false);
-    }
-}
-
-impl Session {
-    /// An entry of this session.
-    pub(crate) fn tell_log(&self, text: &str) {
-        let source = format!("spid{}", self.spid());
-        self.instance.error_log.say(&source, text);
-    }
-
-    /// sp_cycle_errorlog and DBCC ERRORLOG: 2571 for who is no administrator.
-    pub(crate) fn cycle_error_log(&self) -> SqlResult<()> {
-        if !self.server_may(Right::ControlServer) {
-            let args: [&dyn std::fmt::Display; 2] = [&self.login.user, &"errorlog"];
-            return Err(SqlError::new(&messages::DBCC_PERMISSION_DENIED, &args));
-        }
-        let source = format!("spid{}", self.spid());
-        self.instance.error_log.cycle(&source)
-    }
-
-    /// An error that is written whatever its severity.
-    pub(crate) fn log_error(&self, error: &SqlError) {
-        let source = format!("spid{}", self.spid());
-        let log = &self.instance.error_log;
-        log.error(&source, error, error.state, &error.message);
     }
 }

@@ -166,7 +166,7 @@ impl Run<'_> {
             ..SqlError::print(text)
         };
         if logged {
-            self.session.log_error(&error);
+            self.session.instance.log_error_of(self.session, &error);
         }
         if severity >= 20 {
             let args: [&dyn std::fmt::Display; 3] = [&self.session.spid.0, &number, &severity];

@@ -83,7 +83,7 @@ impl Run<'_> {
         let (setting, before) = instance.settings.configure(&name, value)?;
         let args: [&dyn std::fmt::Display; 3] = [&setting.name, &before, &value];
         let told = SqlError::new(&messages::CONFIGURATION_CHANGED, &args);
-        self.session.tell_log(&told.message);
+        self.session.instance.log_of(self.session, &told.message);
         self.sink.info(&told);
         Ok(Called::with_status(0))
     }
@@ -113,7 +113,11 @@ impl Run<'_> {
                 Err(SqlError::new(&messages::PROCEDURE_IN_TRANSACTION, &[&name]))
             }
             Some(name) => self.may_detach(&name).and_then(|()| {
-                let mut admin = crate::database_ddl::Admin::new(self.session, self.cancel);
+                let mut admin = crate::database_ddl::Admin::new(
+                    self.session.instance.clone(),
+                    self.session,
+                    self.cancel,
+                );
                 admin.detach_database(&name)
             }),
         }
@@ -157,7 +161,7 @@ impl Run<'_> {
         };
         let login = self.session.login.user.clone();
         let told = SqlError::new(&messages::SHUTDOWN_BY_LOGIN, &[&login]);
-        self.session.tell_log(&told.message);
+        self.session.instance.log_of(self.session, &told.message);
         self.sink.info(&told);
         self.done(None, command::OTHER, false);
         stop(nowait);
