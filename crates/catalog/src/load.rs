@@ -313,46 +313,7 @@ fn table(rows: &Rows, out: &Snapshot, object: &ObjectDef) -> SqlResult<TableDef>
         if int(row, 1) != 0 {
             continue;
         }
-        let status = int(row, 10);
-        let ty = SqlType::from_catalog(
-            int(row, 4) as u8,
-            int(row, 6) as i16,
-            int(row, 7) as u8,
-            int(row, 8) as u8,
-            int(row, 9) as u32,
-        )
-        .ok_or_else(|| broken("column type"))?;
-        let identity = match &row[15] {
-            Value::Binary(b) if status & COLUMN_IDENTITY != 0 => {
-                decode_idtval(b).map(|s| s.identity)
-            }
-            _ => None,
-        };
-        let default = children
-            .iter()
-            .find(|o| o.id.0 == int(row, 13) as i32)
-            .map(|o| DefaultDef {
-                id: o.id,
-                name: o.name.clone(),
-                text: text_of(o.id),
-            });
-        columns.push(ColumnDef {
-            id: int(row, 2) as i32,
-            name: text(row, 3),
-            ty,
-            nullable: status & COLUMN_NOT_NULL == 0,
-            identity,
-            default,
-            computed: (status & COLUMN_COMPUTED != 0).then(|| ComputedDef {
-                text: rows.part_text(object.id, int(row, 2) as i32),
-                persisted: status & COLUMN_PERSISTED != 0,
-            }),
-            rowguid: status & COLUMN_ROWGUID != 0,
-            user_type: match int(row, 5) {
-                system if system == int(row, 4) => 0,
-                declared => declared as i32,
-            },
-        });
+        columns.push(column(rows, object.id, row, &children)?);
     }
     columns.sort_by_key(|c| c.id);
     let checks = children
@@ -402,6 +363,53 @@ fn table(rows: &Rows, out: &Snapshot, object: &ObjectDef) -> SqlResult<TableDef>
         created: object.created,
         modified: object.modified,
         version: out.version,
+    })
+}
+
+/// A column of a table from its row.
+fn column(
+    rows: &Rows,
+    table: ObjectId,
+    row: &[Value],
+    children: &[&Arc<ObjectDef>],
+) -> SqlResult<ColumnDef> {
+    let status = int(row, 10);
+    let ty = SqlType::from_catalog(
+        int(row, 4) as u8,
+        int(row, 6) as i16,
+        int(row, 7) as u8,
+        int(row, 8) as u8,
+        int(row, 9) as u32,
+    )
+    .ok_or_else(|| broken("column type"))?;
+    let identity = match &row[15] {
+        Value::Binary(b) if status & COLUMN_IDENTITY != 0 => decode_idtval(b).map(|s| s.identity),
+        _ => None,
+    };
+    let default = children
+        .iter()
+        .find(|o| o.id.0 == int(row, 13) as i32)
+        .map(|o| DefaultDef {
+            id: o.id,
+            name: o.name.clone(),
+            text: rows.text(o.id),
+        });
+    Ok(ColumnDef {
+        id: int(row, 2) as i32,
+        name: text(row, 3),
+        ty,
+        nullable: status & COLUMN_NOT_NULL == 0,
+        identity,
+        default,
+        computed: (status & COLUMN_COMPUTED != 0).then(|| ComputedDef {
+            text: rows.part_text(table, int(row, 2) as i32),
+            persisted: status & COLUMN_PERSISTED != 0,
+        }),
+        rowguid: status & COLUMN_ROWGUID != 0,
+        user_type: match int(row, 5) {
+            system if system == int(row, 4) => 0,
+            declared => declared as i32,
+        },
     })
 }
 

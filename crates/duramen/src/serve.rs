@@ -8,7 +8,7 @@ use std::time::Duration;
 use duramen_lab::dashboard::Dashboard;
 use duramen_os::{DiskFile, Env, OpenOptions, machine, random, thread};
 use duramen_server::{Credential, CredentialError, EngineBackend, Server, ServerConfig, TlsSetup};
-use duramen_session::{FilesConfig, Instance, InstanceConfig, StorageConfig};
+use duramen_session::{ErrorLog, FilesConfig, Instance, InstanceConfig, StorageConfig};
 
 use crate::console::say;
 use crate::options::{self, Options, Parsed};
@@ -121,6 +121,31 @@ fn serve(options: &Options) -> Result<(), String> {
     for database in instance.databases.unavailable() {
         eprintln!("duramen: {database}");
     }
+    tell_ready(&log, &server);
+    say(&format!(
+        "connect: sqlcmd -S {},{} -U sa -C    certificate: {}",
+        address.ip(),
+        address.port(),
+        certificate.display()
+    ));
+    if let Some(password) = made {
+        say(&format!("password of sa, shown this once: {password}"));
+    }
+    server.wait();
+    if let Some(dashboard) = dashboard {
+        dashboard.stop();
+    }
+    log.server(
+        "SQL Server is terminating because of a system shutdown. This is an informational message only. No user action is required.",
+    );
+    instance.shutdown().map_err(|e| text(&e))?;
+    log.server("SQL Server is terminating; all databases are closed.");
+    Ok(())
+}
+
+/// Where it listens, in SQL Server's words.
+fn tell_ready(log: &ErrorLog, server: &Server) {
+    let address = server.address();
     let kind = if address.is_ipv4() { "ipv4" } else { "ipv6" };
     log.server(&format!(
         "Server is listening on [ {} <{kind}> {} ].",
@@ -141,25 +166,6 @@ fn serve(options: &Options) -> Result<(), String> {
     log.server(&format!(
         "SQL Server is now ready for client connections. ({address})"
     ));
-    say(&format!(
-        "connect: sqlcmd -S {},{} -U sa -C    certificate: {}",
-        address.ip(),
-        address.port(),
-        certificate.display()
-    ));
-    if let Some(password) = made {
-        say(&format!("password of sa, shown this once: {password}"));
-    }
-    server.wait();
-    if let Some(dashboard) = dashboard {
-        dashboard.stop();
-    }
-    log.server(
-        "SQL Server is terminating because of a system shutdown. This is an informational message only. No user action is required.",
-    );
-    instance.shutdown().map_err(|e| text(&e))?;
-    log.server("SQL Server is terminating; all databases are closed.");
-    Ok(())
 }
 
 /// The live page, which asks the server at `server`.

@@ -350,6 +350,10 @@ pub fn insert_rows(host: &dyn Host, stmt: &ast::InsertStmt, sets: &[Captured]) -
     planned(bound.map_err(|e| e.at_line(stmt.target.line as i32))?)
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "the steps of binding INSERT, in the order of their errors"
+)]
 fn bind_insert(
     binder: &mut Binder<'_>,
     stmt: &ast::InsertStmt,
@@ -534,6 +538,10 @@ fn bound_update(mut binder: Binder<'_>, stmt: &ast::UpdateStmt) -> SqlResult<Bou
     bound.map_err(|e| e.at_line(stmt.target.line as i32))
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "the steps of binding UPDATE, in the order of their errors"
+)]
 fn bind_update(binder: &mut Binder<'_>, stmt: &ast::UpdateStmt) -> SqlResult<BoundDml> {
     let host = binder.host;
     binder.hints(&stmt.hints)?;

@@ -145,6 +145,7 @@ fn reads_all(node: &Node) -> bool {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm an operator")]
 fn open_uncounted<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
     if cx.wanted < BATCH_ROWS && reads_all(&plan.node) {
         return cx.asking(u64::MAX, |cx| open_uncounted(plan, goal, cx));
@@ -437,6 +438,7 @@ impl<'p> Operator<'p> {
         Ok(Some(given as u64))
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm an operator")]
     fn next_of_kind(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
         match self {
             Operator::Stream(rows) => {

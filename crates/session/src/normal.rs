@@ -28,6 +28,7 @@ pub fn normal(e: &Expr) -> Option<String> {
     Some(format!("({text})"))
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm an expression")]
 fn print(e: &Expr) -> Text {
     let unit = |text: String| Some((text, Level::Unit));
     match &e.kind {

@@ -451,6 +451,7 @@ impl Compiler<'_> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm a statement")]
     fn statement(&mut self, s: Statement) -> SqlResult<()> {
         let line = s.line;
         let end = match &s.kind {

@@ -137,6 +137,7 @@ fn is_heap(context: Lcx) -> bool {
 
 impl<'a> PageOp<'a> {
     /// The complete record of this change to `page`, before it is applied.
+    #[expect(clippy::too_many_lines, reason = "one arm a log record")]
     pub fn record(&self, id: PageId, page: PageRef<'_>, context: Lcx, role: Role) -> Vec<u8> {
         let au = match self {
             PageOp::Format { au, .. } => *au,
@@ -449,6 +450,7 @@ impl<'a> PageOp<'a> {
     }
 
     /// Changes the page.
+    #[expect(clippy::too_many_lines, reason = "one arm a log record")]
     pub fn apply(&self, id: PageId, context: Lcx, page: &mut PageMut<'_>) -> FormatResult<()> {
         match self {
             PageOp::Format {

@@ -65,6 +65,10 @@ impl RecoverySummary {
 impl Database {
     /// What is left when the log has been read and repeated ([`Pass`]): undo and a checkpoint. The source of a restored
     /// database acknowledged no commit whose record is not in its log: what is merely prepared is undone.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "the passes of recovery in their order"
+    )]
     pub(crate) fn recover(
         self: &Arc<Database>,
         found: Found,

@@ -211,6 +211,7 @@ impl TypeInfo {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm a type")]
 fn sized(byte: u8, r: &mut Reader<'_>) -> TdsResult<SqlType> {
     const LENGTH: TdsError = TdsError::Malformed("length of a data type");
     Ok(match byte {

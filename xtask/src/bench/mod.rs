@@ -27,7 +27,7 @@ mod sessions;
 mod start;
 mod wire;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use self::duramen::Duramen;
@@ -257,49 +257,54 @@ fn measure(options: &Options) -> Result<String, String> {
         table.push_str(&restart::figures(&dir, options.rounds, options.seconds)?);
         table.push('\n');
     }
-    let mut ours: Vec<Series> = cells.iter().map(|_| Series::default()).collect();
-    let mut theirs: Vec<Series> = cells.iter().map(|_| Series::default()).collect();
     if !cells.is_empty() {
-        let here = Duramen::start(&dir)?;
-        let there = match Postgres::start(&dir) {
-            Ok(p) => Some(p),
-            Err(why) => {
-                println!("skipped: PostgreSQL: {why}");
-                None
-            }
-        };
-        for round in 0..options.rounds {
-            for (i, cell) in cells.iter().enumerate() {
-                let run = || one(&here, cell, options.seconds);
-                let ((rate, foreign), writes) = disk::beside(&dir, run)?;
-                println!(
-                    "round {round}: {}: {rate:.0}/s, the disk {writes:.0}/s, others {foreign:.0} %",
-                    cell.name
-                );
-                ours[i].rates.push(rate);
-                ours[i].foreign.push(foreign);
-                ours[i].of_disk.push(rate / writes.max(1.0));
-                ours[i].writes.push(writes);
-                // PACKET has no counterpart of its own: it is held against the durable loop.
-                let same = cells[..i]
-                    .iter()
-                    .position(|c| counterpart(c) == counterpart(cell));
-                if let (Some(there), None) = (&there, same) {
-                    let (rate, foreign) = one(there, cell, options.seconds)?;
-                    println!(
-                        "round {round}: {}: PostgreSQL {rate:.0}/s, others {foreign:.0} %",
-                        cell.name
-                    );
-                    theirs[i].rates.push(rate);
-                    theirs[i].foreign.push(foreign);
-                }
-            }
-        }
-        table.push_str(&rows_table(&cells, &ours, &theirs));
-        here.stop()?;
+        table.push_str(&loops(&dir, &cells, options)?);
     }
     let _ = std::fs::remove_dir_all(&dir);
     Ok(table)
+}
+
+/// The loops here and on PostgreSQL, round after round.
+fn loops(dir: &Path, cells: &[&Cell], options: &Options) -> Result<String, String> {
+    let mut ours: Vec<Series> = cells.iter().map(|_| Series::default()).collect();
+    let mut theirs: Vec<Series> = cells.iter().map(|_| Series::default()).collect();
+    let here = Duramen::start(dir)?;
+    let there = match Postgres::start(dir) {
+        Ok(p) => Some(p),
+        Err(why) => {
+            println!("skipped: PostgreSQL: {why}");
+            None
+        }
+    };
+    for round in 0..options.rounds {
+        for (i, cell) in cells.iter().enumerate() {
+            let run = || one(&here, cell, options.seconds);
+            let ((rate, foreign), writes) = disk::beside(dir, run)?;
+            println!(
+                "round {round}: {}: {rate:.0}/s, the disk {writes:.0}/s, others {foreign:.0} %",
+                cell.name
+            );
+            ours[i].rates.push(rate);
+            ours[i].foreign.push(foreign);
+            ours[i].of_disk.push(rate / writes.max(1.0));
+            ours[i].writes.push(writes);
+            // PACKET has no counterpart of its own: it is held against the durable loop.
+            let same = cells[..i]
+                .iter()
+                .position(|c| counterpart(c) == counterpart(cell));
+            if let (Some(there), None) = (&there, same) {
+                let (rate, foreign) = one(there, cell, options.seconds)?;
+                println!(
+                    "round {round}: {}: PostgreSQL {rate:.0}/s, others {foreign:.0} %",
+                    cell.name
+                );
+                theirs[i].rates.push(rate);
+                theirs[i].foreign.push(foreign);
+            }
+        }
+    }
+    here.stop()?;
+    Ok(rows_table(cells, &ours, &theirs))
 }
 
 /// What PostgreSQL does for a cell: cells with the same counterpart share its figure.

@@ -1,6 +1,12 @@
 //! The binary as its users have it: a process that is started, asked over TDS, killed, and started again.
 
 // Processes and their directories are real: nothing here runs in a simulated world.
+
+#![allow(
+    clippy::too_many_lines,
+    clippy::unwrap_used,
+    reason = "a test is a script, read from the top, and fails where it stands"
+)]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod book;

@@ -271,6 +271,10 @@ impl Accumulator {
 
     /// One batch: `arguments` of each row, and its group's number. `wide`: a sum may be any machine number. How many bytes
     /// are kept of it besides what each group takes and what is shared.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one arm an aggregate and representation"
+    )]
     pub(super) fn take(
         &mut self,
         aggregate: &Aggregate,

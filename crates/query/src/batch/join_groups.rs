@@ -9,6 +9,7 @@ use crate::plan::{Aggregate, AggregateKind};
 
 impl Accumulator {
     /// Adds another thread's groups: its `i`th is our group `numbers[i]`, of `groups`. Sums have to fit their type now.
+    #[expect(clippy::too_many_lines, reason = "the steps of one join over groups")]
     pub(super) fn join(
         &mut self,
         mut other: Accumulator,

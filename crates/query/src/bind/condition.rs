@@ -13,6 +13,7 @@ use crate::expr::{CompareOp, Expr, Kind};
 use crate::functions;
 
 impl Binder<'_> {
+    #[expect(clippy::too_many_lines, reason = "one arm a condition")]
     pub(super) fn condition(
         &mut self,
         e: &ast::Expr,

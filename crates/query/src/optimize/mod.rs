@@ -150,6 +150,7 @@ fn push(plan: Plan, condition: Vec<Expr>, want: &Want, hints: &Hints) -> Plan {
     stack::deep(|| push_into(plan, condition, want, hints))
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm an operator")]
 fn push_into(plan: Plan, mut condition: Vec<Expr>, want: &Want, hints: &Hints) -> Plan {
     if given_up::is_given_up() {
         // As it is: nobody wants it any more, which whoever asked for it says.
@@ -403,6 +404,10 @@ fn extreme(input: &Plan, groups: &[Expr], aggregates: &[crate::plan::Aggregate])
 }
 
 /// A join that is no part of a block: outer joins and APPLY.
+#[expect(
+    clippy::too_many_lines,
+    reason = "what may move through an outer join, side by side"
+)]
 fn outer_join(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
     let Plan {
         node,

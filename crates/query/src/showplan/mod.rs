@@ -314,6 +314,7 @@ impl<'v> Tree<'v> {
         columns
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm an operator")]
     fn operators(&mut self, plan: &Plan, parent: Option<usize>, times: f64) -> Vec<String> {
         let e = estimate(plan);
         let all = (e, times);

@@ -89,6 +89,10 @@ fn seek_predicates(keys: Vec<Element>) -> Option<Element> {
 
 impl Tree<'_> {
     /// A scan with the rest of the condition above it, and what is expected behind that.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "the properties of one operator in their order"
+    )]
     pub(super) fn scan(
         &mut self,
         plan: &Plan,

@@ -41,6 +41,7 @@ impl Names<'_> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm an expression")]
     pub fn expr(&self, e: &Expr) -> String {
         match &e.kind {
             Kind::Const(v) => constant(v, e),

@@ -1,5 +1,11 @@
 //! The edge over a real socket, with a toy engine behind it: what a client sees must not depend on the engine.
 
+#![allow(
+    clippy::too_many_lines,
+    clippy::unwrap_used,
+    reason = "a test is a script, read from the top, and fails where it stands"
+)]
+
 mod bulk;
 mod faults;
 mod replies;

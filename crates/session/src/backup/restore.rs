@@ -73,17 +73,7 @@ impl Admin<'_> {
             set.header.kind == SetKind::Database && !part
         };
         if stmt.devices.is_empty() {
-            let gone = self.restoring(&stmt.database)?;
-            if !stmt.options.stays_restoring() {
-                let restricted = stmt.options.has("RESTRICTED_USER");
-                let databases = &self.instance().databases;
-                databases.recover_restored(&gone, restricted)?;
-            }
-            self.tell_processed(what, 0, started.elapsed());
-            if !stmt.options.stays_restoring() {
-                self.log_restore_complete(&stmt.database);
-            }
-            return Ok(());
+            return self.restore_nothing(what, stmt, started);
         }
         let (medium, set) = self.chosen_set(stmt)?;
         if !set.header.own {
@@ -155,6 +145,26 @@ impl Admin<'_> {
         }
         self.tell_tolerated(&stmt.database, &tolerance);
         self.log_restored(&stmt.database, &set.header, set.position, &stmt.devices);
+        if !stmt.options.stays_restoring() {
+            self.log_restore_complete(&stmt.database);
+        }
+        Ok(())
+    }
+
+    /// RESTORE without FROM: what was restored before is recovered.
+    fn restore_nothing(
+        &mut self,
+        what: &str,
+        stmt: &Statement,
+        started: time::Instant,
+    ) -> SqlResult<()> {
+        let gone = self.restoring(&stmt.database)?;
+        if !stmt.options.stays_restoring() {
+            let restricted = stmt.options.has("RESTRICTED_USER");
+            let databases = &self.instance().databases;
+            databases.recover_restored(&gone, restricted)?;
+        }
+        self.tell_processed(what, 0, started.elapsed());
         if !stmt.options.stays_restoring() {
             self.log_restore_complete(&stmt.database);
         }

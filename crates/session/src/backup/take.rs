@@ -238,43 +238,7 @@ impl Admin<'_> {
         let places = databases.place_sets(&stmt.devices, &placing)?;
         let compressed = places.iter().any(|p| p.compressed);
         let position = places.first().map_or(1, |p| p.position);
-        let kind = match (log, options.has("DIFFERENTIAL")) {
-            (true, _) => SetKind::Log,
-            (_, true) => SetKind::Differential,
-            _ => SetKind::Database,
-        };
-        let request = BackupRequest {
-            stripes: places.iter().map(Place::stripe).collect(),
-            position,
-            header: SetHeader {
-                kind,
-                // A differential is the base of nothing anyway: COPY_ONLY says nothing there.
-                copy_only: kind != SetKind::Differential && options.has("COPY_ONLY")
-                    || options.has("NO_TRUNCATE"),
-                expires,
-                block_bytes: options.block_bytes(),
-                checksums: options.has("CHECKSUM")
-                    || !options.has("NO_CHECKSUM")
-                        && self
-                            .instance()
-                            .settings
-                            .holding(settings::option::BACKUP_CHECKSUM)
-                            != 0,
-                name: options.text("NAME"),
-                description: options.text("DESCRIPTION"),
-                user: self.session().login.user.clone(),
-                server: self.instance().server_name().to_owned(),
-                database: entry.name.clone(),
-                compatibility_level: entry.compatibility_level,
-                product: crate::version::VERSION,
-                recovery_model: model_of(entry.options) as u8,
-                options: entry.options & !STATE_BITS,
-                ..SetHeader::default()
-            },
-            log_files: log_files(entry),
-            transfer: options.transfer()?,
-            tolerance: Tolerance::new(options.has("CONTINUE_AFTER_ERROR")),
-        };
+        let request = self.request(entry, log, stmt, &places, expires)?;
         let step = options.stats();
         let cancel = self.cancel_token().clone();
         let mut told = Vec::new();
@@ -330,6 +294,56 @@ impl Admin<'_> {
             self.notes.push(e);
         }
         Ok(())
+    }
+
+    /// What the options and the database say of the set that is written.
+    fn request(
+        &self,
+        entry: &DatabaseEntry,
+        log: bool,
+        stmt: &Statement,
+        places: &[Place],
+        expires: duramen_storage::backup::TapeTime,
+    ) -> SqlResult<BackupRequest> {
+        let options = &stmt.options;
+        let position = places.first().map_or(1, |p| p.position);
+        let kind = match (log, options.has("DIFFERENTIAL")) {
+            (true, _) => SetKind::Log,
+            (_, true) => SetKind::Differential,
+            _ => SetKind::Database,
+        };
+        Ok(BackupRequest {
+            stripes: places.iter().map(Place::stripe).collect(),
+            position,
+            header: SetHeader {
+                kind,
+                // A differential is the base of nothing anyway: COPY_ONLY says nothing there.
+                copy_only: kind != SetKind::Differential && options.has("COPY_ONLY")
+                    || options.has("NO_TRUNCATE"),
+                expires,
+                block_bytes: options.block_bytes(),
+                checksums: options.has("CHECKSUM")
+                    || !options.has("NO_CHECKSUM")
+                        && self
+                            .instance()
+                            .settings
+                            .holding(settings::option::BACKUP_CHECKSUM)
+                            != 0,
+                name: options.text("NAME"),
+                description: options.text("DESCRIPTION"),
+                user: self.session().login.user.clone(),
+                server: self.instance().server_name().to_owned(),
+                database: entry.name.clone(),
+                compatibility_level: entry.compatibility_level,
+                product: crate::version::VERSION,
+                recovery_model: model_of(entry.options) as u8,
+                options: entry.options & !STATE_BITS,
+                ..SetHeader::default()
+            },
+            log_files: log_files(entry),
+            transfer: options.transfer()?,
+            tolerance: Tolerance::new(options.has("CONTINUE_AFTER_ERROR")),
+        })
     }
 
     fn compression(&self, stmt: &Statement) -> Compression {

@@ -213,6 +213,88 @@ impl Ddl<'_> {
         catalog.add_column(self.tx, &table, new, &mut value)
     }
 
+    /// PRIMARY KEY or UNIQUE.
+    fn add_key(&self, table: &Arc<TableDef>, c: &ast::TableConstraint) -> SqlResult<Arc<TableDef>> {
+        let ast::ConstraintKind::Key {
+            primary,
+            clustered,
+            columns,
+            options,
+            on,
+        } = &c.kind
+        else {
+            return Ok(table.clone());
+        };
+        let line = c.line as i32;
+        let threads = self.build_threads(table, options)?;
+        let options = super::indexes::key_options(options, c.line)?;
+        if *primary && table.indexes.iter().any(|i| i.primary_key) {
+            let error = SqlError::new(&messages::PRIMARY_KEY_ALREADY_DEFINED, &[&table.name]);
+            return Err(error.at_line(line));
+        }
+        let names: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
+        let of = (c.name.as_deref().unwrap_or(""), table.name.as_str());
+        let keys = keys(columns, &names, of, c.line)?;
+        if keys.iter().any(|k| !table.columns[k.column].is_stored()) {
+            return Err(refuse(super::ABSENT_IN_INDEX, c.line));
+        }
+        if *primary && keys.iter().any(|k| table.columns[k.column].nullable) {
+            let error = SqlError::new(&messages::PRIMARY_KEY_NULLABLE, &[&table.name]);
+            return Err(error.at_line(line));
+        }
+        let new = NewIndex {
+            name: c.name.clone(),
+            unique: true,
+            // A primary key is clustered where nothing else is.
+            clustered: clustered.unwrap_or(*primary && table.is_heap()),
+            primary_key: *primary,
+            unique_constraint: !primary,
+            keys,
+            includes: Vec::new(),
+            options,
+            place: self.place(on.as_ref(), &names, c.line)?,
+        };
+        self.keys_fit(table, &new)
+            .map_err(|e| self.not_created(e.at_line(line)))?;
+        let made = self.db.catalog.create_index(self.tx, table, &new, threads);
+        made.map_err(
+            |e| match e.number == messages::PARTITION_COLUMN_NOT_IN_KEY.number {
+                true => self.not_created(e),
+                false => e,
+            },
+        )
+    }
+
+    /// DEFAULT ... FOR column.
+    fn add_default(
+        &self,
+        table: &Arc<TableDef>,
+        c: &ast::TableConstraint,
+        spec: &ast::DefaultSpec,
+        column: &str,
+    ) -> SqlResult<Arc<TableDef>> {
+        let line = c.line as i32;
+        let found = table.column(column);
+        let given = |at: &usize| table.columns[*at].computed.is_none();
+        let Some(at) = found.filter(given) else {
+            let args: [&dyn std::fmt::Display; 2] = [&column, &table.name];
+            let error = SqlError::new(&messages::DEFAULT_COLUMN_INVALID, &args);
+            return Err(error.at_line(line));
+        };
+        let message = match &table.columns[at] {
+            c if c.identity.is_some() => Some(&messages::DEFAULT_ON_IDENTITY),
+            c if c.ty.id == TypeId::RowVersion => Some(&messages::DEFAULT_ON_TIMESTAMP),
+            _ => None,
+        };
+        if let Some(message) = message {
+            let args: [&dyn std::fmt::Display; 2] = [&table.name, &column];
+            return Err(SqlError::new(message, &args).at_line(line));
+        }
+        let text = self.default_text(spec, c.line)?;
+        let name = spec.name.as_deref().or(c.name.as_deref());
+        self.db.catalog.add_default(self.tx, table, at, name, &text)
+    }
+
     fn add_constraint(
         &self,
         table: Arc<TableDef>,
@@ -225,74 +307,9 @@ impl Ddl<'_> {
             ..ConstraintState::default()
         };
         match &c.kind {
-            ast::ConstraintKind::Key {
-                primary,
-                clustered,
-                columns,
-                options,
-                on,
-            } => {
-                let threads = self.build_threads(&table, options)?;
-                let options = super::indexes::key_options(options, c.line)?;
-                if *primary && table.indexes.iter().any(|i| i.primary_key) {
-                    let error =
-                        SqlError::new(&messages::PRIMARY_KEY_ALREADY_DEFINED, &[&table.name]);
-                    return Err(error.at_line(line));
-                }
-                let names: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
-                let of = (c.name.as_deref().unwrap_or(""), table.name.as_str());
-                let keys = keys(columns, &names, of, c.line)?;
-                if keys.iter().any(|k| !table.columns[k.column].is_stored()) {
-                    return Err(refuse(super::ABSENT_IN_INDEX, c.line));
-                }
-                if *primary && keys.iter().any(|k| table.columns[k.column].nullable) {
-                    let error = SqlError::new(&messages::PRIMARY_KEY_NULLABLE, &[&table.name]);
-                    return Err(error.at_line(line));
-                }
-                let new = NewIndex {
-                    name: c.name.clone(),
-                    unique: true,
-                    // A primary key is clustered where nothing else is.
-                    clustered: clustered.unwrap_or(*primary && table.is_heap()),
-                    primary_key: *primary,
-                    unique_constraint: !primary,
-                    keys,
-                    includes: Vec::new(),
-                    options,
-                    place: self.place(on.as_ref(), &names, c.line)?,
-                };
-                self.keys_fit(&table, &new)
-                    .map_err(|e| self.not_created(e.at_line(line)))?;
-                let made = self.db.catalog.create_index(self.tx, &table, &new, threads);
-                made.map_err(
-                    |e| match e.number == messages::PARTITION_COLUMN_NOT_IN_KEY.number {
-                        true => self.not_created(e),
-                        false => e,
-                    },
-                )
-            }
+            ast::ConstraintKind::Key { .. } => self.add_key(&table, c),
             ast::ConstraintKind::Default { spec, column } => {
-                let found = table.column(column);
-                let given = |at: &usize| table.columns[*at].computed.is_none();
-                let Some(at) = found.filter(given) else {
-                    let args: [&dyn std::fmt::Display; 2] = [column, &table.name];
-                    let error = SqlError::new(&messages::DEFAULT_COLUMN_INVALID, &args);
-                    return Err(error.at_line(line));
-                };
-                let message = match &table.columns[at] {
-                    c if c.identity.is_some() => Some(&messages::DEFAULT_ON_IDENTITY),
-                    c if c.ty.id == TypeId::RowVersion => Some(&messages::DEFAULT_ON_TIMESTAMP),
-                    _ => None,
-                };
-                if let Some(message) = message {
-                    let args: [&dyn std::fmt::Display; 2] = [&table.name, column];
-                    return Err(SqlError::new(message, &args).at_line(line));
-                }
-                let text = self.default_text(spec, c.line)?;
-                let name = spec.name.as_deref().or(c.name.as_deref());
-                self.db
-                    .catalog
-                    .add_default(self.tx, &table, at, name, &text)
+                self.add_default(&table, c, spec, column)
             }
             ast::ConstraintKind::Check { .. } => {
                 let new = self.check(

@@ -162,6 +162,10 @@ impl Ddl<'_> {
             .map_err(|e| e.at_line(c.line as i32))
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "the rules of a key, in the order of their errors"
+    )]
     fn build_key(
         &self,
         from: &Referring<'_>,

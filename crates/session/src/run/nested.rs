@@ -43,6 +43,10 @@ impl Run<'_> {
     }
 
     /// The same without counting transactions: triggers may end the one they run in.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "what a program within another gets, gives back and leaves, in their order"
+    )]
     pub(super) fn inside(
         &mut self,
         program: &Arc<Program>,

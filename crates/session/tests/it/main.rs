@@ -1,5 +1,11 @@
 //! Batches over an instance, results as text.
 
+#![allow(
+    clippy::too_many_lines,
+    clippy::unwrap_used,
+    reason = "a test is a script, read from the top, and fails where it stands"
+)]
+
 mod absurd;
 mod alter_table;
 mod article_log;

@@ -151,6 +151,10 @@ struct Shared {
     short: AtomicBool,
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "the passes of a check in their order"
+)]
 fn check_with(
     mut files: Vec<DataFile>,
     request: &Request,

@@ -80,6 +80,7 @@ fn findings(disk: &SimDisk) -> Vec<(u32, Option<u32>)> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of faults")]
 fn each_planted_fault_is_found() {
     let clean = database();
     assert_eq!(findings(&clean), []);

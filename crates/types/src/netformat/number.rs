@@ -144,6 +144,7 @@ impl Digits {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm a format")]
 pub fn format(v: &Value, ty: &SqlType, format: &str, culture: &Culture) -> Option<String> {
     let digits = Digits::of(v)?;
     let mut letters = format.chars();
@@ -405,6 +406,7 @@ fn custom(digits: Digits, format: &str, culture: &Culture) -> Option<String> {
 }
 
 /// The text, and whether every digit shown is zero.
+#[expect(clippy::too_many_lines, reason = "one arm a placeholder")]
 fn section_text(mut number: Digits, section: &[Token], culture: &Culture) -> (String, bool) {
     let point = section
         .iter()

@@ -245,6 +245,7 @@ impl Eval<'_> {
         Ok(items.iter().map(|i| self.atom(i)).collect())
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm a function")]
     fn call(&self, name: &str, args: &[Expr], focus: Focus<'_>) -> SqlResult<Vec<Item>> {
         let atoms = |i: usize| match args.get(i) {
             Some(e) => self.atoms(e, focus),

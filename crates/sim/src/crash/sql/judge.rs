@@ -197,6 +197,7 @@ impl<'a> Context<'a> {
             }
             return Ok(());
         }
+        self.used(life, stmt);
         self.not_done(life, stmt)?;
         let mut ending = Ending::XactAbort;
         match answer.errors.iter().find(|e| e.number != KILLED) {
@@ -309,6 +310,7 @@ impl<'a> Context<'a> {
         text: &str,
     ) -> Result<(), Fault> {
         let interrupted = self.cancelled || self.killed;
+        self.used(life, stmt);
         // The locks of what was refused stay until the transaction ends.
         if let (Effect::Do(op), Some(txn)) = (&stmt.effect, &mut life.who[self.who].txn) {
             txn.undone.push(op.clone());
@@ -360,14 +362,20 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Others have changed, in transactions that are open, what a database has that is to be dropped.
+    /// A transaction holds the databases that its statements name, until it ends.
+    fn used(&self, life: &mut Life<'_>, stmt: &Stmt) {
+        if let Some(txn) = &mut life.who[self.who].txn {
+            txn.used
+                .extend(stmt.touches().into_iter().map(|(at, _)| at.db));
+        }
+    }
+
+    /// Others have read or changed, in transactions that are open, the database that is to be dropped.
     fn is_used_by_others(&self, life: &Life<'_>, op: &Op) -> bool {
-        let touched = op.touches();
         let others = life.who.iter().enumerate().filter(|(n, _)| *n != self.who);
-        let ops =
-            others.flat_map(|(_, w)| w.txn.iter().flat_map(|t| t.ops.iter().chain(&t.undone)));
-        let mut theirs = ops.flat_map(Op::touches);
-        theirs.any(|(at, _)| touched.iter().any(|(mine, _)| mine.meets(&at)))
+        let mut open = others.filter_map(|(_, w)| w.txn.as_ref());
+        op.drops_database()
+            .is_some_and(|name| open.any(|t| t.used.contains(name)))
     }
 
     /// The operation is refused with this number, by what the session sees now or saw when it was asked.
@@ -388,9 +396,11 @@ impl<'a> Context<'a> {
     }
 
     /// A statement was done: the model follows.
+    #[expect(clippy::too_many_lines, reason = "one arm an operation")]
     fn done(&self, life: &mut Life<'_>, stmt: &Stmt, answer: Option<&Answer>) -> Result<(), Fault> {
         let kinds = kinds::of(&stmt.sql);
         let who = self.who;
+        self.used(life, stmt);
         match &stmt.effect {
             Effect::Nothing | Effect::May(_) | Effect::Shown(_) => done_kinds(life, who, &kinds),
             Effect::Backup { of, path } => {
@@ -645,6 +655,9 @@ impl<'a> Context<'a> {
         }
         for stmt in self.batch.stmts.iter().take(came).skip(self.told) {
             self.done(life, stmt, None)?;
+        }
+        if let Some(cut) = self.batch.stmts.get(came) {
+            self.used(life, cut);
         }
         if let Some((error, state)) = caught {
             let stmt = self.batch.stmts.get(came);

@@ -1,5 +1,6 @@
 //! One life of the process: steps are taken, answers judged, until power fails or there are no more steps.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub struct Txn {
     pub ops: Vec<Op>,
     /// Those that a savepoint has undone, and those that were refused: their locks stay.
     pub undone: Vec<Op>,
+    /// Databases that it has read or written, or tried to: none of them goes while it is open.
+    pub used: BTreeSet<String>,
     /// Savepoints: name, operations and kinds before it.
     pub saves: Vec<(String, usize, usize)>,
     /// Kinds of its statements.

@@ -445,6 +445,7 @@ impl Model {
         made.all(|(at, _)| self.dbs.contains_key(&at.db))
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm an operation")]
     fn attempt(&mut self, op: &Op) -> Done {
         if !self.has_databases(op) {
             return Err(missing());

@@ -180,6 +180,7 @@ impl Generator {
     }
 
     /// The ends of a transaction with these steps in it. `changes`: there is something to be refused, undone or cut.
+    #[expect(clippy::too_many_lines, reason = "one arm an ending")]
     fn ending(
         &mut self,
         life: &Life<'_>,
