@@ -1,7 +1,8 @@
 //! The room order: `ARCHITECTURE.md` holds the table of allowed imports, each `Cargo.toml` what is imported. Rooms within a
-//! crate are `inner`'s.
+//! crate are `inner`'s, what each module is for `owned`'s.
 
 mod inner;
+mod owned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

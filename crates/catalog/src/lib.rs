@@ -12,6 +12,23 @@
 //!    transaction at a time (`claims`); whoever meets one that another has not yet committed is told ([`doubt`]), waits for
 //!    that lock where nothing else is held, and asks again. Finding a name never waits.
 //!    [test: nobody_sees_or_uses_what_another_has_not_committed]
+//!
+//! | module | owns |
+//! |---|---|
+//! | `catalog` | the catalog of one open database |
+//! | `system_tables`, `bootstrap` | the base tables as declared data; their pages in a new database |
+//! | `rows` | base tables as rowsets: their definitions, rows read and written with all indexes kept |
+//! | `def`, `shape`, `describe` | what a snapshot says about objects; from declared columns to rowsets, and the rows that describe those |
+//! | `load`, `snapshot` | base table rows become an immutable picture of a database's objects |
+//! | `ddl` | creating, changing and dropping objects |
+//! | `drafts`, `claims`, `doubt` | what open transactions have defined: their own view of it, one transaction a name, whoever must wait for a name |
+//! | `beside`, `identity`, `rowversions` | what is written beside a user's transaction and outlives its rollback |
+//! | `loads` | many rows into a table at once, its indexes with it |
+//! | `partitions` | partition functions and schemes |
+//! | `properties` | extended properties |
+//! | `security` | logins, users, roles and permissions |
+//! | `registry`, `settings`, `event_sessions` | master's lists: databases, sp_configure, event sessions |
+//! | `names`, `weight` | what storage calls an allocation unit; what definitions take in memory |
 
 #![forbid(unsafe_code)]
 

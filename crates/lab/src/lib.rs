@@ -14,6 +14,19 @@
 //!    [test: noise_is_called_noise]
 //! 4. Nothing is left behind: servers are killed, databases dropped, directories removed, also after a failure.
 //!    [test: every_measurement_has_a_number_and_no_file_is_left]
+//!
+//! | module | owns |
+//! |---|---|
+//! | `args` | from words to runs |
+//! | `experiment`, `experiments`, `spread` | what an experiment is, each of them, and what its repeats say |
+//! | `runner`, `progress` | trials round after round, and what a person sees meanwhile |
+//! | `embedded`, `target`, `sql` | the server under test, and a connection that asks it |
+//! | `measure`, `sampler`, `latency` | what a server has counted, what it does ten times a second, times of requests |
+//! | `machine`, `calibrate` | the machine that ran the trials, and what its disk can do for a log |
+//! | `record`, `report` | what a run leaves, and the HTML file made from it |
+//! | `advise` | what to change about a server's logs |
+//! | `dashboard` | the live page of a server |
+//! | `sample` | the sample database |
 
 #![forbid(unsafe_code)]
 // A program at the edge: its clock, threads, children and files are the user's, outside any simulated world.

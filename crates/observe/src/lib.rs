@@ -13,6 +13,15 @@
 //!    latch or the disk, whose end nobody announces.
 //!    [test: an_external_wait_has_no_signal_part]
 //! 3. Recording never blocks on anything that a waiter could hold, and never fails. [assert: global/1]
+//!
+//! | module | owns |
+//! |---|---|
+//! | `waits`, `session` | waits of the server, and whose they are |
+//! | `work`, `cpu`, `reads` | what the calling thread has done: pages, waits, processor time, reads by table |
+//! | `counters`, `activity`, `disk` | performance counters, and what no counter tells |
+//! | `files`, `latches`, `zeroing` | reads and writes by file, latches by class, space that is filled |
+//! | `events` | Extended Events, recorded where something happens |
+//! | `background` | the server's own threads |
 
 #![forbid(unsafe_code)]
 

@@ -17,6 +17,16 @@
 //!    is one that the process has open, and refuses it then. [test: a_file_that_is_open_is_known_by_every_name]
 //! 4. Alignment is the business of this room: callers may pass any buffer, offset and length.
 //!    [test: writes_of_any_shape_come_back]
+//!
+//! | module | owns |
+//! |---|---|
+//! | `disk`, `real`, `error` | the disk as the engine sees it, the machine's own, and what can go wrong |
+//! | `sparing`, `volatile`, `open_files` | files that leave room alone, files that may be lost, which are open |
+//! | `aligned`, `pages` | memory for direct writes and for a buffer pool |
+//! | `memory`, `heap` | one broker of an instance's memory, and what the process has allocated |
+//! | `machine`, `time`, `random` | facts of the machine, clocks, random numbers |
+//! | `thread`, `sync`, `stack` | threads, locks and channels, the stack that is left |
+//! | `sim` | a world decided by a seed: threads, time, randomness and disk |
 
 // `pages` and `heap` are the exceptions.
 #![deny(unsafe_code)]

@@ -17,6 +17,16 @@
 //!    holds of a reply by `reply::HELD_BYTES_MAX`; the rows of a bulk load by `feed::FEED_BYTES_MAX`.
 //!    [test: the_gate_holds_no_more_than_a_bound_of_a_reply]
 //! 5. An idle connection keeps no read or write buffer. [test: many_idle_connections_and_their_sessions_end]
+//!
+//! | module | owns |
+//! |---|---|
+//! | `backend`, `engine` | what the edge needs from the engine, and the engine behind it |
+//! | `server`, `pool`, `poller` | start, accept, stop; workers, and the sockets that have something to say |
+//! | `connection`, `login`, `tls`, `credential`, `brake` | a connection up to its login |
+//! | `request`, `incoming`, `procedures`, `long` | requests: taken in, decoded, run |
+//! | `reply`, `outbound`, `farewell` | replies: packets through the gate, the socket, last words |
+//! | `bulk`, `feed` | rows of a bulk load as they come |
+//! | `client` | a blocking client for the command line and tests |
 
 #![forbid(unsafe_code)]
 

@@ -22,6 +22,16 @@
 //! | `undo`, `recovery` | rollback, crash recovery |
 //! | `suspects` | pages that could not be read, for `msdb.dbo.suspect_pages` |
 //! | `ghosts` | cleanup of deleted B-tree rows |
+//! | `configuration` | what a database is told about itself |
+//! | `dblog`, `log_files`, `log_room` | a database's log as the room uses it, its further files, what may begin when it is full |
+//! | `def`, `lent`, `sample` | what a caller says of a rowset; large values read where they lie; some rows for statistics |
+//! | `check`, `inspect` | CHECKDB; pages shown to people |
+//! | `emergency` | a database opened without recovery |
+//! | `error` | what storage says when it fails |
+//! | `allocated`, `physical`, `file_space`, `operations` | what views tell of pages, indexes, files and the work on them |
+//! | `pace` | how a checkpoint leaves room for others |
+//! | `rollback` | rolling back, and a database in which that fails |
+//! | `temp_space` | what tempdb and spills may take of the disk |
 //!
 //! Order of what is waited for: a row lock (never with anything below held), a tree latch, a unit's allocation cursor, a
 //! file's allocation mutex, page latches, the pool's write lock, the log.

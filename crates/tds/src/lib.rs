@@ -12,6 +12,14 @@
 //!    [test: what_does_not_end_or_goes_on_is_refused; test: refuses_what_is_too_large]
 //! 3. One reply message per request message: [`packet::PacketWriter::finish`] sets the end-of-message bit once.
 //!    [test: last_packet_is_not_empty]
+//!
+//! | module | owns |
+//! |---|---|
+//! | `packet`, `bytes` | the 8-byte header, whole messages, cursors with every length checked |
+//! | `prelogin`, `login`, `dialect` | from the first bytes to a login, and what differs between versions |
+//! | `request`, `rpc`, `bulk` | batches, calls, bulk rows |
+//! | `token`, `typeinfo`, `value` | what a reply is made of |
+//! | `client` | the client side over any `Read + Write` |
 
 #![forbid(unsafe_code)]
 

@@ -8,6 +8,10 @@
 //! | [`table`] | the active transactions of a database, for checkpoints and truncation |
 //! | [`commits`], [`durability`], [`gate`] | when the world may hear of a commit |
 //! | [`versions`], [`view`], [`versioning`] | row versions for readers that do not lock |
+//! | [`definitions`] | definitions that a transaction has changed, until it ends |
+//! | [`errors`] | what a client sees when a lock or a snapshot is refused |
+//! | [`log`], [`told`] | what transactions need of a log, and whose a record is |
+//! | [`hash`] | maps without a random seed |
 
 #![forbid(unsafe_code)]
 

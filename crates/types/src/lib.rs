@@ -2,6 +2,16 @@
 //!
 //! Pure code: no clock, no disk, no threads. A value and its declared type travel as a pair (`Value`, `SqlType`);
 //! strings carry their collation in the type.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `sqltype`, `value`, `codec` | what a column is declared as, what it holds, its bytes in a row |
+//! | `spooled`, `batch` | values too large for memory; rows kept by column |
+//! | `collation`, `collate`, `compare`, `like`, `cp1252` | collations, comparing, LIKE, the code page |
+//! | `convert`, `legal`, `lenient` | CAST, CONVERT and implicit conversion: how, whether, and what goes on after an overflow |
+//! | `ops`, `decimal`, `wide` | operators and the numbers under them |
+//! | `temporal`, `datefn`, `dateformat`, `dateparse`, `language`, `netformat` | dates, times and their texts; FORMAT |
+//! | `xml`, `xquery` | xml as a stored type, and queries over it |
 
 #![forbid(unsafe_code)]
 
