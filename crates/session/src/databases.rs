@@ -26,8 +26,6 @@ use duramen_wal::{Growth, LogFileSpec, LogProfile};
 use crate::database_options::option;
 use crate::open_db::OpenDb;
 use crate::places::{FilesConfig, resolve};
-use crate::statistics::Statistics;
-use crate::stored::Shapes;
 use crate::unavailable::Unavailable;
 
 const PAGE: u64 = 8192;
@@ -225,15 +223,7 @@ impl Databases {
             .set_delayed_durability(durability_of(entry.options));
         crate::versioning::admit(&db, entry.options);
         db.start_background();
-        let statistics = Statistics::new(&db.engine.memory);
-        let open = Arc::new(OpenDb {
-            db,
-            catalog,
-            entry: RwLock::new(entry),
-            statistics,
-            shapes: Shapes::default(),
-            usage: Default::default(),
-        });
+        let open = Arc::new(OpenDb::new(db, catalog, entry));
         self.open.write().insert(open.db.id, open.clone());
         if self.opening.is_over() {
             open.db.set_truncate_on_checkpoint(true);

@@ -23,6 +23,17 @@ pub struct OpenDb {
 }
 
 impl OpenDb {
+    pub fn new(db: Arc<Database>, catalog: Arc<CatalogDb>, entry: DatabaseEntry) -> OpenDb {
+        OpenDb {
+            catalog,
+            entry: RwLock::new(entry),
+            statistics: Statistics::new(&db.engine.memory),
+            shapes: Shapes::default(),
+            usage: Default::default(),
+            db,
+        }
+    }
+
     /// Whether a switch of ALTER DATABASE that is remembered by name is on.
     pub fn has_switch(&self, name: &str) -> bool {
         let options = self.entry.read().options;
@@ -31,6 +42,23 @@ impl OpenDb {
 
     pub fn is_read_only(&self) -> bool {
         self.entry.read().options & option::READ_ONLY != 0
+    }
+
+    pub fn is_in_emergency(&self) -> bool {
+        self.entry.read().options & option::EMERGENCY != 0
+    }
+
+    /// Between two restores.
+    pub fn is_standby(&self) -> bool {
+        self.entry.read().options & option::STANDBY != 0
+    }
+
+    /// 3908, for whoever would change what it is.
+    pub fn check_not_in_emergency(&self) -> SqlResult<()> {
+        match self.is_in_emergency() {
+            true => self.check_writable(),
+            false => Ok(()),
+        }
     }
 
     /// 3908: it is in emergency mode. 3906: it is READ_ONLY, or a standby.

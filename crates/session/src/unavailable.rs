@@ -111,14 +111,12 @@ impl Unavailable {
     }
 }
 
-impl OpenDb {
-    /// A log that has failed takes nothing any more: the next start recovers the database.
-    pub fn state(&self) -> DatabaseState {
-        match self.db.log() {
-            _ if self.is_in_emergency() => DatabaseState::Emergency,
-            Some(log) if log.poisoned() => DatabaseState::RecoveryPending,
-            _ => DatabaseState::Online,
-        }
+/// Of a database that is open. A log that has failed takes nothing any more: the next start recovers the database.
+fn state_of(db: &OpenDb) -> DatabaseState {
+    match db.db.log() {
+        _ if db.is_in_emergency() => DatabaseState::Emergency,
+        Some(log) if log.poisoned() => DatabaseState::RecoveryPending,
+        _ => DatabaseState::Online,
     }
 }
 
@@ -212,7 +210,7 @@ impl Databases {
         // What an open one is asks its entry, which nobody does with a list locked.
         let gone = self.unavailable.read().get(&id).map(|gone| gone.state);
         match (self.get(id), gone) {
-            (Some(open), _) => open.state(),
+            (Some(open), _) => state_of(&open),
             (None, Some(state)) => state,
             (None, None) => DatabaseState::Online,
         }

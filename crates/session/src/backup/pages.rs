@@ -21,7 +21,6 @@ use std::time::Duration;
 
 use duramen_base::{PageId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, fold};
-use duramen_os::sync::RwLock;
 use duramen_os::time::Instant;
 use duramen_storage::backup::{
     BackupSet, MOST_PAGES, Medium, PageRestore, RestoreFiles, SetFile, SetKind,
@@ -33,7 +32,6 @@ use crate::database_ddl::Admin;
 use crate::database_options::option;
 use crate::databases::Databases;
 use crate::open_db::OpenDb;
-use crate::statistics::Statistics;
 use crate::unavailable::{DatabaseState, Unavailable};
 
 /// What is to be restored.
@@ -265,7 +263,11 @@ impl Admin<'_> {
             return Err(gone.refusal());
         };
         let db = Database::open(&databases.engine, &databases.open_spec(&gone.entry))?;
-        let open = Arc::new(OpenDb::apart(&db, gone.entry.clone()));
+        let open = Arc::new(OpenDb::new(
+            db.clone(),
+            CatalogDb::open(&db),
+            gone.entry.clone(),
+        ));
         let taken = self.backup_of(&open, true, stmt);
         db.detach();
         taken?;
@@ -301,20 +303,6 @@ impl Admin<'_> {
         db.db.detach();
         databases.set_restoring(entry);
         Ok(())
-    }
-}
-
-impl OpenDb {
-    /// One that nobody finds.
-    fn apart(db: &Arc<Database>, entry: DatabaseEntry) -> OpenDb {
-        OpenDb {
-            db: db.clone(),
-            catalog: CatalogDb::open(db),
-            entry: RwLock::new(entry),
-            statistics: Statistics::new(&db.engine.memory),
-            shapes: Default::default(),
-            usage: Default::default(),
-        }
     }
 }
 

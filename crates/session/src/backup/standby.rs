@@ -16,15 +16,7 @@ use super::known::{RESTORE, RESTORE_OPTIONS};
 use crate::database_ddl::Admin;
 use crate::database_options::option;
 use crate::databases::{Databases, os_exists};
-use crate::open_db::OpenDb;
 use crate::unavailable::DatabaseState;
-
-impl OpenDb {
-    /// Between two restores.
-    pub(crate) fn is_standby(&self) -> bool {
-        self.entry.read().options & option::STANDBY != 0
-    }
-}
 
 impl Admin<'_> {
     /// RESTORE, with what becomes of a standby before and behind it.

@@ -16,20 +16,6 @@ use crate::database_options::option;
 use crate::open_db::OpenDb;
 use crate::unavailable::Unavailable;
 
-impl OpenDb {
-    pub(crate) fn is_in_emergency(&self) -> bool {
-        self.entry.read().options & option::EMERGENCY != 0
-    }
-
-    /// 3908, for whoever would change what it is.
-    pub(crate) fn check_not_in_emergency(&self) -> SqlResult<()> {
-        match self.is_in_emergency() {
-            true => self.check_writable(),
-            false => Ok(()),
-        }
-    }
-}
-
 impl Databases {
     /// Of a database that is open. Nobody may be in it. One that cannot be opened so is opened as before.
     pub(crate) fn enter_emergency(&self, db: &OpenDb) -> SqlResult<()> {
