@@ -75,7 +75,7 @@ pub fn of_instance(instance: &InstanceCore) -> Vec<Entry> {
     let (name, id) = (instance_name(instance), instance_id(instance));
     if name == "MSSQLSERVER" {
         all.text(
-            &format!("{MICROSOFT}InstanceCore Names\\SQL"),
+            &format!("{MICROSOFT}Instance Names\\SQL"),
             "MSSQLSERVER",
             id.as_str(),
         );
