@@ -37,7 +37,8 @@ pub(crate) fn copied<T: Copy>(from: &[T], cx: &Cx<'_>) -> SqlResult<Vec<T>> {
 }
 
 pub(crate) fn append<T: Copy>(out: &mut Vec<T>, more: &[T], cx: &Cx<'_>) -> SqlResult<()> {
-    if more.len() <= PIECE {
+    // What is long takes no more than it needs: whoever asked for room has asked for that.
+    if out.len() + more.len() <= PIECE {
         out.extend_from_slice(more);
         return Ok(());
     }

@@ -18,13 +18,16 @@ pub const BINARY: &str = env!("CARGO_BIN_EXE_duramen");
 pub struct Process {
     child: Child,
     pub port: u16,
-    ready: Mutex<Receiver<()>>,
+    ready: Mutex<Receiver<u16>>,
 }
 
 impl Process {
     /// Starts the server over `dir` and does not wait for it.
     pub fn spawn(dir: &Path, flags: &[&str]) -> Process {
-        let port = free_port();
+        Process::listening(free_port(), dir, flags)
+    }
+
+    fn listening(port: u16, dir: &Path, flags: &[&str]) -> Process {
         let mut child = Command::new(BINARY)
             .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
             .arg("--data-dir")
@@ -39,8 +42,10 @@ impl Process {
         let (tell, ready) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                // It ends in the address, in parentheses.
                 if line.contains("SQL Server is now ready for client connections") {
-                    let _ = tell.send(());
+                    let port = line.trim_end_matches(')').rsplit(':').next();
+                    let _ = tell.send(port.and_then(|p| p.parse().ok()).unwrap_or(0));
                 }
             }
         });
@@ -48,20 +53,22 @@ impl Process {
         Process { child, port, ready }
     }
 
-    /// Starts the server and waits until it takes clients.
+    /// Starts the server and waits until it takes clients. It chooses its port itself: one that was free a moment ago may
+    /// be another's by now.
     pub fn start(dir: &Path, flags: &[&str]) -> Process {
-        let process = Process::spawn(dir, flags);
-        process.wait_ready();
+        let mut process = Process::listening(0, dir, flags);
+        process.port = process.wait_ready();
         process
     }
 
-    pub fn wait_ready(&self) {
+    /// The port on which it takes clients.
+    pub fn wait_ready(&self) -> u16 {
         let ready = self
             .ready
             .lock()
             .expect("nobody fails with it")
             .recv_timeout(Duration::from_secs(60));
-        ready.expect("the server is ready within a minute");
+        ready.expect("the server is ready within a minute")
     }
 
     /// Whether it takes clients; true once.
