@@ -189,8 +189,8 @@ impl InstanceCore {
             may_administer(who, &sessions)?;
         }
         let most = self.settings.holding(option::USER_CONNECTIONS);
-        let clients = sessions.range(SessionId(FIRST_USER_SESSION)..).count();
-        if most > 0 && clients as i64 >= most && !request.admin && whose == Whose::Client {
+        let clients = || sessions.range(SessionId(FIRST_USER_SESSION)..).count() as i64;
+        if most > 0 && whose == Whose::Client && !request.admin && clients() >= most {
             return Err(SqlError::new(
                 &messages::TOO_MANY_CONNECTIONS,
                 &[&most, &""],

@@ -103,16 +103,30 @@ impl Value {
         }
     }
 
-    /// Whether it may own memory beside itself; who forgets one that does not loses nothing.
+    /// Whether it may own memory beside itself; who forgets one that does not loses nothing. A new kind does until it is
+    /// named here.
     #[inline]
     pub fn owns_memory(&self) -> bool {
-        matches!(
+        !matches!(
             self,
-            Value::VarChar(_)
-                | Value::NVarChar(_)
-                | Value::Binary(_)
-                | Value::Variant(_)
-                | Value::Spooled(_)
+            Value::Null
+                | Value::Bit(_)
+                | Value::TinyInt(_)
+                | Value::SmallInt(_)
+                | Value::Int(_)
+                | Value::BigInt(_)
+                | Value::Real(_)
+                | Value::Float(_)
+                | Value::Decimal(_)
+                | Value::Money(_)
+                | Value::SmallMoney(_)
+                | Value::Date(_)
+                | Value::Time(_)
+                | Value::DateTime(_)
+                | Value::SmallDateTime(_)
+                | Value::DateTime2(_)
+                | Value::DateTimeOffset(_)
+                | Value::Guid(_)
         )
     }
 

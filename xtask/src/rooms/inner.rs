@@ -10,6 +10,8 @@ use std::str::FromStr;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
+use super::owned::{self, modules};
+
 /// The heads of the two tables.
 const ROOMS: &str = "| room | owns | may import | modules |";
 const EXCEPTIONS: &str = "| file | imports | because |";
@@ -31,7 +33,7 @@ pub fn violations(room: &str, crate_dir: &Path) -> Vec<String> {
         return Vec::new();
     };
     if !root.contains(ROOMS) {
-        let told = super::owned::check(&root);
+        let told = owned::check(&root);
         return told.into_iter().map(|t| format!("{room}: {t}")).collect();
     }
     let mut files = Vec::new();
@@ -154,17 +156,6 @@ fn plan(root: &str) -> Plan {
         }
     }
     plan
-}
-
-/// The modules that a `lib.rs` declares.
-fn modules(root: &str) -> BTreeSet<String> {
-    let declared = root.lines().filter_map(|l| {
-        let l = l
-            .trim_start_matches("pub(crate) ")
-            .trim_start_matches("pub ");
-        l.strip_prefix("mod ")?.strip_suffix(';')
-    });
-    declared.map(str::to_owned).collect()
 }
 
 /// What the root gives a name of its own: by that name, the module that it comes from.

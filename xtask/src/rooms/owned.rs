@@ -31,8 +31,8 @@ pub fn check(root: &str) -> Vec<String> {
     missing.chain(gone).collect()
 }
 
-/// The modules that are declared, but for those of tests.
-fn modules(root: &str) -> BTreeSet<String> {
+/// The modules that a `lib.rs` declares, but for those of tests.
+pub fn modules(root: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut of_tests = false;
     for line in root.lines().map(str::trim) {

@@ -262,7 +262,7 @@ impl Admin<'_> {
         (options, termination): (&[NamedOption], Option<Termination>),
     ) -> SqlResult<()> {
         let session = &*self.session;
-        let switch = session.prepare_versioning(db, options, termination, &self.cancel)?;
+        let switch = versioning::prepare(session, db, options, termination, &self.cancel)?;
         if switch.ended_others {
             self.say_rolled_back();
         }

@@ -39,54 +39,52 @@ pub(crate) fn changed(bits: u64, name: &str, word: &str) -> Option<u64> {
     }
 }
 
-impl SessionCore {
-    /// ALTER DATABASE SET, when it switches one of the two options: what must be so before the options are written
-    /// down. Ends with [`settle`]; the caller gives back the database that may be held for itself then.
-    pub(crate) fn prepare_versioning(
-        &self,
-        db: &OpenDb,
-        options: &[NamedOption],
-        termination: Option<Termination>,
-        cancel: &CancelToken,
-    ) -> SqlResult<Switch> {
-        let wanted = |name: &str| {
-            let found = options.iter().rev().find(|o| o.name == name)?;
-            match &found.value {
-                Some(OptionValue::Word(w)) if w.eq_ignore_ascii_case("ON") => Some(true),
-                Some(OptionValue::Word(w)) if w.eq_ignore_ascii_case("OFF") => Some(false),
-                _ => None,
-            }
-        };
-        let (read_committed, snapshot) = (wanted(RCSI), wanted(ALLOW));
-        let mut switch = Switch {
-            read_committed,
-            any: read_committed.is_some() || snapshot.is_some(),
-            ended_others: false,
-        };
-        let versioning = &db.db.transactions.versioning;
-        let system = matches!(db.db.id, DbId::MASTER | DbId::TEMPDB | DbId::MSDB);
-        if read_committed.is_some() && system {
-            return Err(cannot_set(RCSI, db));
+/// ALTER DATABASE SET, when it switches one of the two options: what must be so before the options are written
+/// down. Ends with [`settle`]; the caller gives back the database that may be held for itself then.
+pub(crate) fn prepare(
+    session: &SessionCore,
+    db: &OpenDb,
+    options: &[NamedOption],
+    termination: Option<Termination>,
+    cancel: &CancelToken,
+) -> SqlResult<Switch> {
+    let wanted = |name: &str| {
+        let found = options.iter().rev().find(|o| o.name == name)?;
+        match &found.value {
+            Some(OptionValue::Word(w)) if w.eq_ignore_ascii_case("ON") => Some(true),
+            Some(OptionValue::Word(w)) if w.eq_ignore_ascii_case("OFF") => Some(false),
+            _ => None,
         }
-        if snapshot.is_some() && system {
-            // What they are at every start: on, and for tempdb off.
-            return Err(cannot_set(ALLOW, db));
-        }
-        if read_committed.is_some_and(|on| on != versioning.read_committed()) {
-            switch.ended_others = self.be_alone(db, termination)?;
-        }
-        let result = match snapshot {
-            Some(true) => allow_snapshots(&db.db, cancel),
-            Some(false) => forbid_snapshots(&db.db, cancel),
-            None => Ok(()),
-        };
-        if let Err(e) = result {
-            // What was written down before counts.
-            admit(&db.db, db.entry.read().options);
-            return Err(e);
-        }
-        Ok(switch)
+    };
+    let (read_committed, snapshot) = (wanted(RCSI), wanted(ALLOW));
+    let mut switch = Switch {
+        read_committed,
+        any: read_committed.is_some() || snapshot.is_some(),
+        ended_others: false,
+    };
+    let versioning = &db.db.transactions.versioning;
+    let system = matches!(db.db.id, DbId::MASTER | DbId::TEMPDB | DbId::MSDB);
+    if read_committed.is_some() && system {
+        return Err(cannot_set(RCSI, db));
     }
+    if snapshot.is_some() && system {
+        // What they are at every start: on, and for tempdb off.
+        return Err(cannot_set(ALLOW, db));
+    }
+    if read_committed.is_some_and(|on| on != versioning.read_committed()) {
+        switch.ended_others = session.be_alone(db, termination)?;
+    }
+    let result = match snapshot {
+        Some(true) => allow_snapshots(&db.db, cancel),
+        Some(false) => forbid_snapshots(&db.db, cancel),
+        None => Ok(()),
+    };
+    if let Err(e) = result {
+        // What was written down before counts.
+        admit(&db.db, db.entry.read().options);
+        return Err(e);
+    }
+    Ok(switch)
 }
 
 /// A switch that was prepared.

@@ -223,7 +223,7 @@ impl Ddl<'_> {
             on,
         } = &c.kind
         else {
-            return Ok(table.clone());
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
         let line = c.line as i32;
         let threads = self.build_threads(table, options)?;

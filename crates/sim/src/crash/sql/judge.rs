@@ -197,7 +197,7 @@ impl<'a> Context<'a> {
             }
             return Ok(());
         }
-        self.used(life, stmt);
+        life.holds(self.who, stmt);
         self.not_done(life, stmt)?;
         let mut ending = Ending::XactAbort;
         match answer.errors.iter().find(|e| e.number != KILLED) {
@@ -310,7 +310,7 @@ impl<'a> Context<'a> {
         text: &str,
     ) -> Result<(), Fault> {
         let interrupted = self.cancelled || self.killed;
-        self.used(life, stmt);
+        life.holds(self.who, stmt);
         // The locks of what was refused stay until the transaction ends.
         if let (Effect::Do(op), Some(txn)) = (&stmt.effect, &mut life.who[self.who].txn) {
             txn.undone.push(op.clone());
@@ -346,9 +346,9 @@ impl<'a> Context<'a> {
                 let (at, defines) = (at.clone(), false);
                 self.explains(&now, &Op::Touch { at, defines }, number)
             }
-            Effect::Do(op) if number == IN_USE && op.drops_database().is_some() => {
-                self.is_used_by_others(life, op)
-            }
+            Effect::Do(op) if number == IN_USE && op.drops_database().is_some() => op
+                .drops_database()
+                .is_some_and(|db| life.is_used_by_others(self.who, db)),
             // Its session has gone meanwhile.
             Effect::Do(op) if NAMES.contains(&number) && life.is_of_going(op) => true,
             Effect::Do(op) => self.explains(&now, op, number),
@@ -360,22 +360,6 @@ impl<'a> Context<'a> {
                 .fault(&format!("error {number}"), text)
                 .because(grounds::of(life, self.who, stmt))),
         }
-    }
-
-    /// A transaction holds the databases that its statements name, until it ends.
-    fn used(&self, life: &mut Life<'_>, stmt: &Stmt) {
-        if let Some(txn) = &mut life.who[self.who].txn {
-            txn.used
-                .extend(stmt.touches().into_iter().map(|(at, _)| at.db));
-        }
-    }
-
-    /// Others have read or changed, in transactions that are open, the database that is to be dropped.
-    fn is_used_by_others(&self, life: &Life<'_>, op: &Op) -> bool {
-        let others = life.who.iter().enumerate().filter(|(n, _)| *n != self.who);
-        let mut open = others.filter_map(|(_, w)| w.txn.as_ref());
-        op.drops_database()
-            .is_some_and(|name| open.any(|t| t.used.contains(name)))
     }
 
     /// The operation is refused with this number, by what the session sees now or saw when it was asked.
@@ -400,7 +384,7 @@ impl<'a> Context<'a> {
     fn done(&self, life: &mut Life<'_>, stmt: &Stmt, answer: Option<&Answer>) -> Result<(), Fault> {
         let kinds = kinds::of(&stmt.sql);
         let who = self.who;
-        self.used(life, stmt);
+        life.holds(self.who, stmt);
         match &stmt.effect {
             Effect::Nothing | Effect::May(_) | Effect::Shown(_) => done_kinds(life, who, &kinds),
             Effect::Backup { of, path } => {
@@ -657,7 +641,7 @@ impl<'a> Context<'a> {
             self.done(life, stmt, None)?;
         }
         if let Some(cut) = self.batch.stmts.get(came) {
-            self.used(life, cut);
+            life.holds(self.who, cut);
         }
         if let Some((error, state)) = caught {
             let stmt = self.batch.stmts.get(came);

@@ -257,6 +257,21 @@ impl<'a> Life<'a> {
         })
     }
 
+    /// A session's transaction holds the databases that its statements name, until it ends.
+    pub fn holds(&mut self, who: usize, stmt: &Stmt) {
+        if let Some(txn) = &mut self.who[who].txn {
+            txn.used
+                .extend(stmt.touches().into_iter().map(|(at, _)| at.db));
+        }
+    }
+
+    /// Others have read or changed the database, in transactions that are open.
+    pub fn is_used_by_others(&self, who: usize, database: &str) -> bool {
+        let others = self.who.iter().enumerate().filter(|(n, _)| *n != who);
+        let mut open = others.filter_map(|(_, w)| w.txn.as_ref());
+        open.any(|t| t.used.contains(database))
+    }
+
     /// A restore over a database of the story, beside whoever is at work; or anything beside such a restore.
     fn is_closed(&self, who: usize, batch: &Batch) -> bool {
         let mut others = self.who.iter().enumerate().filter(|(n, _)| *n != who);
