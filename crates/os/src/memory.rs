@@ -11,8 +11,9 @@
 //! Invariants
 //! 1. What a clerk says is the sum of what its accounts and tallies have told; each gives back all of it when it goes.
 //!    [test: a_clerk_has_a_share]
-//! 2. Nobody waits in here: asking is an addition, a comparison and, when there is no room, a turn over the caches.
-//!    [test: more_than_there_is_is_refused_and_less_is_not]
+//! 2. Asking the broker waits for nobody: it is an addition, a comparison and, when there is no room, a turn over the caches.
+//!    Who keeps more and has no latch lets the pool shrink for a moment where it lags far behind its room
+//!    ([`Broker::await_pool`]): pages that have changed must be written first. [test: who_grows_lets_the_pool_shrink]
 //! 3. The limit counts what is held, not what is resident. What the process has beyond that ([`Broker::watch`]) makes the
 //!    pool smaller, too, and beyond the allowance everybody's room. [test: what_nobody_counts_takes_room_too]
 
@@ -22,6 +23,7 @@ pub mod meter;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use duramen_base::{SqlError, messages};
 
@@ -29,6 +31,7 @@ pub use account::{Account, Tally};
 pub use clerks::{CLERKS, Clerk, ClerkRow};
 
 use crate::sync::Mutex;
+use crate::time;
 
 /// Bytes in which accounts and tallies tell.
 pub const STEP: u64 = 64 << 10;
@@ -41,6 +44,12 @@ const LEAST: u64 = 16 << 20;
 const ALLOWANCE: u64 = 40 << 20;
 /// One of so many parts of the excess is forgotten with each look: half of it after five.
 const SLOWLY: u64 = 8;
+
+/// How far the pool may lag behind its room before who grows waits for it: so much, or this part of the limit.
+const LAG: u64 = 16 << 20;
+const LAG_PART: u64 = 16;
+/// For so long at most with each step.
+const MOMENT: Duration = Duration::from_millis(25);
 
 /// Gives memory back that it keeps for later.
 pub trait Cache: Send + Sync {
@@ -66,6 +75,8 @@ pub struct Broker {
     caches: Mutex<Vec<Weak<dyn Cache>>>,
     /// Called when the pool has more than its room.
     on_pressure: OnceLock<Hook>,
+    /// Waits a little for the pool to shrink.
+    on_lag: OnceLock<Hook>,
     refused: AtomicU64,
 }
 
@@ -92,6 +103,7 @@ impl Broker {
             over: AtomicBool::new(false),
             caches: Mutex::new(Vec::new()),
             on_pressure: OnceLock::new(),
+            on_lag: OnceLock::new(),
             refused: AtomicU64::new(0),
         })
     }
@@ -223,6 +235,31 @@ impl Broker {
     /// Who is called when the pool has more than its room; the first one stays.
     pub fn set_on_pressure(&self, hook: Hook) {
         let _ = self.on_pressure.set(hook);
+    }
+
+    /// Who waits a little for the pool; the first one stays.
+    pub fn set_on_lag(&self, hook: Hook) {
+        let _ = self.on_lag.set(hook);
+    }
+
+    /// The pool lags far behind the room that it has.
+    fn is_lagging(&self) -> bool {
+        let lag = LAG.max(self.limit() / LAG_PART);
+        self.of(Clerk::BufferPool) > self.pool_room().saturating_add(lag)
+    }
+
+    /// Lets the pool shrink for a moment, where it lags: memory is granted as fast as the pool gives it back. For whoever
+    /// keeps more and holds no latch; owners of accounts come here by themselves.
+    pub fn await_pool(&self) {
+        if !self.is_lagging() {
+            return;
+        }
+        if let Some(wait) = self.on_lag.get() {
+            let until = time::now() + MOMENT;
+            while self.is_lagging() && time::now() < until {
+                wait();
+            }
+        }
     }
 
     /// Asks the caches for `bytes`; how many they gave.
@@ -366,6 +403,32 @@ mod tests {
         assert_eq!(called.load(Relaxed), 1);
         broker.set_limit(60 * MB);
         assert_eq!(called.load(Relaxed), 2);
+    }
+
+    #[test]
+    fn who_grows_lets_the_pool_shrink() {
+        let broker = Broker::new(100 * MB);
+        let shrinks = Arc::downgrade(&broker);
+        broker.set_on_lag(Box::new(move || {
+            let broker = shrinks.upgrade().expect("somebody waits");
+            broker.give(Clerk::BufferPool, MB);
+        }));
+        broker.take(Clerk::BufferPool, 90 * MB);
+        let mut account = broker.account(Clerk::Loads);
+        account.need(25 * MB).unwrap();
+        assert_eq!(broker.of(Clerk::BufferPool), 90 * MB, "15 too many: no lag");
+        account.need(40 * MB).unwrap();
+        let pool = broker.of(Clerk::BufferPool);
+        assert!(
+            (75 * MB..=76 * MB).contains(&pool),
+            "60 and the lag: {pool}"
+        );
+        assert!(broker.ask(Clerk::Workspace, 10 * MB));
+        assert_eq!(
+            broker.of(Clerk::BufferPool),
+            pool,
+            "who asks the broker may have a latch"
+        );
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! A server has one [`Workspace`]; what sorts, hash tables and their kin hold of it at any moment is never more than its
 //! size, but for the [`FLOOR`] that each may always have. A statement that is expected to keep much is granted memory
-//! before it runs ([`Workspace::grant`]), and waits for that as the session sees fit. Once it runs nobody waits: an
-//! operator that gets no more writes what it has to a [`SpillFile`] and goes on with the little it keeps.
+//! before it runs ([`Workspace::grant`]), and waits for that as the session sees fit. Once it runs nobody waits for others'
+//! memory: an operator that gets no more writes what it has to a [`SpillFile`] and goes on with the little it keeps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -169,6 +169,14 @@ impl Workspace {
         }
     }
 
+    /// See [`Broker::await_pool`].
+    fn await_pool(&self) {
+        let of = self.granted.as_ref().map_or(self, |g| &g.of);
+        if let Some(broker) = of.used.broker() {
+            broker.await_pool();
+        }
+    }
+
     fn give_back(&self, bytes: usize) {
         self.used.sub(bytes as u64);
     }
@@ -222,6 +230,7 @@ impl Grant {
             self.workspace.overdraw(more);
         }
         self.bytes = bytes;
+        self.workspace.await_pool();
         true
     }
 }

@@ -82,6 +82,7 @@ impl Account {
                 if !self.broker.ask(self.clerk, more) {
                     return false;
                 }
+                self.broker.await_pool();
             }
             Some(more) => self.broker.take(self.clerk, more),
             None => self.broker.give(self.clerk, self.told - told),

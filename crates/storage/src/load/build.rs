@@ -26,6 +26,9 @@ use crate::def::{LockHint, ScanSpec};
 use crate::error::StorageError;
 use crate::rowset::Rowset;
 
+/// Bytes of memory that are asked for at once.
+const ASKED: usize = 1 << 20;
+
 /// A rowset that is being built.
 pub struct Build {
     load: Load,
@@ -163,7 +166,7 @@ impl Build {
     ) -> Result<(), Box<BuildError>> {
         let target = self.load.rowset.clone();
         let mut held = target.db.engine.memory.account(Clerk::Loads);
-        let together = self.room_for(sources, rows, &mut held)?;
+        let together = self.room_for(tx, sources, rows, &mut held)?;
         let mut parts = Parts::new(tx, &target, sources, wanted, threads)?;
         let mut runs: Option<Runs> = None;
         loop {
@@ -203,7 +206,13 @@ impl Build {
 
     /// Memory to sort in, as much as is wanted or a part of it: bytes of rows that are sorted together. Nobody knows how wide
     /// the rows are: no wider than their pages.
-    fn room_for(&self, sources: &[Rowset], rows: u64, held: &mut Account) -> SqlResult<u64> {
+    fn room_for(
+        &self,
+        tx: &Transaction,
+        sources: &[Rowset],
+        rows: u64,
+        held: &mut Account,
+    ) -> SqlResult<u64> {
         let mut pages = 0;
         for source in sources {
             pages += source.db.page_counts(source.def.au)?.0;
@@ -212,9 +221,12 @@ impl Build {
         let mut together = self.together;
         loop {
             let wanted = least.max(pages * PAGE_BYTES as u64).min(together);
-            if held.hold(wanted) {
+            // By pieces: the pool may need its time to give so much back.
+            let mut pieces = (0..wanted).step_by(ASKED).skip(1).chain([wanted]);
+            if pieces.all(|some| held.hold(some) && tx.check_given_up().is_ok()) {
                 return Ok(together);
             }
+            tx.check_given_up()?;
             if together / 2 < LEAST_TOGETHER {
                 held.need(wanted)?;
             }

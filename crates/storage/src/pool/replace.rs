@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use duramen_base::{PAGE_BYTES, SqlError, SqlResult, messages};
-use duramen_observe::{Counter, count, gauge};
+use duramen_observe::{Counter, WaitType, count, gauge, wait};
 use duramen_os::memory::{Broker, Clerk};
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::time::{self, Instant};
@@ -98,6 +98,12 @@ impl Replacer {
         let call = Arc::new(Call::default());
         let on_pressure = call.clone();
         broker.set_on_pressure(Box::new(move || on_pressure.call()));
+        let on_lag = call.clone();
+        broker.set_on_lag(Box::new(move || {
+            on_lag.call();
+            let _waits = wait(WaitType::MEMORY_ALLOCATION_EXT);
+            thread::sleep(Duration::from_millis(1));
+        }));
         Replacer {
             broker,
             spare: AtomicU32::new(u32::MAX),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use duramen_os::random::Rng;
 use duramen_server::client::Stream;
 use duramen_tds::client::{Client, ClientError};
+use duramen_types::Value;
 
 use super::attacks::{ATTACKS, Attack, ENDLESS, LISTENERS, REFUSALS};
 use super::crowds::{ask_and_read_nothing, started};
@@ -41,20 +42,30 @@ struct Look {
     clerks: u64,
     unnamed: u64,
     resident: u64,
+    /// What each clerk of some megabytes has.
+    most: Vec<(String, u64)>,
 }
 
 impl Look {
     fn take(client: &mut Client<Stream>) -> Look {
         let told = rows(
             client,
-            "SELECT SUM(pages_kb), SUM(CASE type WHEN 'MEMORYCLERK_SQLGENERAL' THEN pages_kb ELSE 0 END), \
-             (SELECT physical_memory_in_use_kb FROM sys.dm_os_process_memory) FROM sys.dm_os_memory_clerks",
+            "SELECT type, SUM(pages_kb), (SELECT physical_memory_in_use_kb FROM sys.dm_os_process_memory) \
+             FROM sys.dm_os_memory_clerks GROUP BY type",
         );
-        let n: Vec<u64> = told[0].iter().map(|n| number(n) / 1024).collect();
+        let of = |row: &Vec<Value>| match &row[0] {
+            Value::NVarChar(name) => (String::from_utf16_lossy(name), number(&row[1]) / 1024),
+            other => panic!("{other:?}"),
+        };
+        let all: Vec<(String, u64)> = told.iter().map(of).collect();
+        let unnamed = all
+            .iter()
+            .find(|(name, _)| name == "MEMORYCLERK_SQLGENERAL");
         Look {
-            clerks: n[0],
-            unnamed: n[1],
-            resident: n[2],
+            clerks: all.iter().map(|(_, mb)| mb).sum(),
+            unnamed: unnamed.map_or(0, |(_, mb)| *mb),
+            resident: number(&told[0][2]) / 1024,
+            most: all.into_iter().filter(|(_, mb)| *mb > 4).collect(),
         }
     }
 
@@ -143,9 +154,10 @@ fn whatever_comes_together_is_named_and_bounded() {
         println!("session {n}: {names:?}");
     }
     let most = looks.iter().max_by_key(|l| l.clerks.abs_diff(l.resident));
+    let largest = looks.iter().max_by_key(|l| l.resident);
     let unnamed = looks.iter().max_by_key(|l| l.unnamed);
     println!(
-        "seed {seed}, {} looks: most apart {most:?}, most unnamed {unnamed:?}",
+        "seed {seed}, {} looks: largest {largest:?}, most apart {most:?}, most unnamed {unnamed:?}",
         looks.len()
     );
     let apart = looks
