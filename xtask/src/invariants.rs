@@ -164,7 +164,7 @@ fn numbered(line: &str) -> Option<(usize, String)> {
 
 /// Assertions outside tests in the rooms of the engine, each with a message: `debug_assert!` and `assert!`, `_eq` and `_ne`.
 fn assertions(sources: &[(PathBuf, String)]) -> usize {
-    const ROOMS: [&str; 4] = ["storage", "txn", "wal", "session"];
+    const ROOMS: [&str; 6] = ["storage", "txn", "wal", "access", "program", "session"];
     const FORMS: [&str; 5] = [
         "debug_assert!(",
         "debug_assert_eq!(",

@@ -19,6 +19,22 @@ use crate::load::{date, int, text};
 use crate::rows::{Base, Fields, id};
 use crate::snapshot::Snapshot;
 
+/// The SID of `sa`.
+pub const SID_SA: [u8; 1] = [1];
+
+/// Ids of the principals that every database has.
+pub const DBO: i32 = 1;
+pub const GUEST: i32 = 2;
+pub const DB_OWNER: i32 = 16384;
+pub const DB_ACCESSADMIN: i32 = 16385;
+pub const DB_SECURITYADMIN: i32 = 16386;
+pub const DB_DDLADMIN: i32 = 16387;
+pub const DB_BACKUPOPERATOR: i32 = 16389;
+pub const DB_DATAREADER: i32 = 16390;
+pub const DB_DATAWRITER: i32 = 16391;
+pub const DB_DENYDATAREADER: i32 = 16392;
+pub const DB_DENYDATAWRITER: i32 = 16393;
+
 /// The login `sa`.
 pub const LOGIN_SA: i32 = 1;
 /// The server role `public`.

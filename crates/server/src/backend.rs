@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use duramen_base::{SqlError, SqlResult};
 use duramen_observe::{Attached, SessionWaits, Traffic};
 use duramen_os::memory::Broker;
-use duramen_session::{BulkSource, RemoteTable, ResultSink, Spool, TransactionRequest};
+use duramen_program::sink::ResultSink;
+use duramen_program::table_types::RemoteTable;
+use duramen_session::{BulkSource, Spool, TransactionRequest};
 use duramen_types::{SqlType, Value};
 
 /// Set when the client has cancelled or gone; requests look at it where they loop or wait.

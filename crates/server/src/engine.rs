@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use duramen_access::cancel::CancelToken;
+use duramen_access::version;
 use duramen_base::{SqlError, SqlResult};
 use duramen_observe::{Attached, SessionWaits, attach};
 use duramen_os::memory::Broker;
+use duramen_program::sink::ResultSink;
 use duramen_session::{
-    BulkSource, CancelToken, Instance, ResultSink, RpcOutcome, RpcParameter, Session, Spool,
-    TransactionRequest, version,
+    BulkSource, Instance, RpcOutcome, RpcParameter, Session, Spool, TransactionRequest,
 };
 use duramen_txn::gate::{self, GateHub, Outcome, Submit};
 
@@ -50,7 +52,7 @@ impl Backend for EngineBackend {
             true => self.token.clone(),
             false => request.password.clone(),
         };
-        let session = self.instance.login(&duramen_session::LoginRequest {
+        let session = self.instance.login(&duramen_program::login::LoginRequest {
             user: request.user.clone(),
             password,
             database: request.database.clone(),

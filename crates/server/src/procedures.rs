@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, messages};
 use duramen_os::memory::{Account, Broker, Clerk};
-use duramen_session::{RemoteTable, ResultSink};
+use duramen_program::sink::ResultSink;
+use duramen_program::table_types::RemoteTable;
 use duramen_tds::rpc::{
     ParameterData, ProcId, Procedure, RpcCall, RpcParameter, TableColumn, TableValue,
 };

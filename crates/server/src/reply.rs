@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_session::{ColumnMeta, Done, EnvChange, ResultSink, Scope};
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink, Scope};
 use duramen_tds::dialect::Dialect;
 use duramen_tds::packet::{PacketType, PacketWriter};
 use duramen_tds::token;

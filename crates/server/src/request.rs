@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::{SqlError, messages};
 use duramen_observe::{Counter, count};
-use duramen_session::{Begin, EnvChange, ResultSink, TransactionRequest};
+use duramen_program::sink::{EnvChange, ResultSink};
+use duramen_session::{Begin, TransactionRequest};
 use duramen_tds::TdsError;
 use duramen_tds::packet::{PacketType, to_packets};
 use duramen_tds::request::{Batch, TransactionRequest as Asked};

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::SqlError;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::time::{self, Instant};
 use duramen_os::{Env, thread};
-use duramen_session::{
-    CancelToken, ColumnMeta, Done, EnvChange, Instance, InstanceConfig, LoginRequest, ResultSink,
-    Session, StorageConfig,
-};
+use duramen_program::login::LoginRequest;
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
+use duramen_session::{Instance, InstanceConfig, Session, StorageConfig};
 use duramen_txn::gate::{Outcome, Outlet, Submit};
 use duramen_types::Value;
 

@@ -13,21 +13,21 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::SessionId;
 use duramen_observe::{CpuMark, SessionWaits};
 use duramen_os::sync::{Global, Mutex};
 use duramen_os::thread::Conduct;
+use duramen_program::live_plan::LivePlan;
+use duramen_program::login::LoginRequest;
+use duramen_program::options::Options;
+use duramen_program::program::Program;
+use duramen_program::statements::Kind;
+use duramen_program::work::{Pages, SessionWork, Times};
 use duramen_txn::{LockOwner, Transaction};
 
-use crate::cancel::CancelToken;
-use crate::live_plan::LivePlan;
-use crate::login::LoginRequest;
-use crate::options::Options;
-use crate::program::Program;
 use crate::security::Who;
-use crate::statements::Kind;
 use crate::trace_flags::TraceFlags;
-use crate::work::{Pages, SessionWork, Times};
 
 /// Sessions of clients have numbers from here on, as those below belong to the server.
 pub(crate) const FIRST_USER_SESSION: u16 = 51;
@@ -560,7 +560,7 @@ impl Activity {
     pub fn last_error(&self) -> i32 {
         let age = u64::try_from(now() - self.login_time).unwrap_or(0);
         let since = duramen_os::time::now().nanos().saturating_sub(age);
-        crate::exceptions::last_of(self.spid.0, since / 1_000_000).unwrap_or(0)
+        duramen_program::exceptions::last_of(self.spid.0, since / 1_000_000).unwrap_or(0)
     }
 
     /// The session's login has computed so many nanoseconds.

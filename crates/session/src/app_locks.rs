@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::security::{DB_OWNER, DBO};
 use duramen_os::sync::Mutex;
 use duramen_txn::{LockDuration, LockError, LockMode, Resource};
 
-use crate::security::{DB_OWNER, DBO};
 use crate::session_core::SessionCore;
 
 /// Names are cut to this many characters (UTF-16).

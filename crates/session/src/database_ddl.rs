@@ -12,14 +12,14 @@ mod versioning;
 
 use std::sync::Arc;
 
+use duramen_access::cancel::CancelToken;
+use duramen_access::open_db::OpenDb;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast::{self, AlterDatabaseAction};
 use duramen_types::CollationId;
 
-use crate::cancel::CancelToken;
 use crate::databases::Databases;
 use crate::instance::Instance;
-use crate::open_db::OpenDb;
 use crate::session_core::SessionCore;
 
 /// One of these statements at work for a session.

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use duramen_access::database_options::option;
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, FileId, SessionId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, Registry, same_name};
 use duramen_os::IoError;
@@ -23,8 +25,6 @@ use duramen_txn::{DelayedDurability, IsolationLevel, Transaction, TxnKind};
 use duramen_types::CollationId;
 use duramen_wal::{Growth, LogFileSpec, LogProfile};
 
-use crate::database_options::option;
-use crate::open_db::OpenDb;
 use crate::places::{FilesConfig, resolve};
 use crate::unavailable::Unavailable;
 
@@ -202,7 +202,7 @@ impl Databases {
             data,
             log,
             sector: self.config.sector,
-            model: crate::database_options::model_of(entry.options),
+            model: duramen_access::database_options::model_of(entry.options),
             restored: false,
         }
     }
@@ -217,11 +217,11 @@ impl Databases {
         if let Some(log) = db.log() {
             self.gate.attach(db.id, log);
         }
-        db.start_recovery_model(crate::database_options::model_of(entry.options));
+        db.start_recovery_model(duramen_access::database_options::model_of(entry.options));
         db.set_truncate_on_checkpoint(self.opening.is_over() || db.id == DbId::TEMPDB);
         db.transactions
             .set_delayed_durability(durability_of(entry.options));
-        crate::versioning::admit(&db, entry.options);
+        duramen_access::versioning::admit(&db, entry.options);
         db.start_background();
         let open = Arc::new(OpenDb::new(db, catalog, entry));
         self.open.write().insert(open.db.id, open.clone());

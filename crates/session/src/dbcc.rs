@@ -19,25 +19,25 @@ mod trace;
 use std::fmt::Display;
 use std::sync::Arc;
 
+use duramen_access::cancel::CancelToken;
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::TableDef;
+use duramen_program::rights::needs::{
+    ALTERS_OBJECT, CHANGES_STATE, FACTS, OWN, OWN_SESSIONS, OWNER, OWNER_OF_ARGUMENT, SERVER_STATE,
+};
+use duramen_program::rights::{Need, Needs, Of, Right};
+use duramen_program::sink::Columns;
 use duramen_query::Row;
 use duramen_query::host::RowStream;
 use duramen_storage::inspect::IndexRows;
 use duramen_tsql::ast::{Dbcc, DbccArg, NamedOption};
 use duramen_types::SqlType;
 
-use crate::cancel::CancelToken;
 use crate::instance::Instance;
 use crate::metadata;
-use crate::open_db::OpenDb;
-use crate::rights::needs::{
-    ALTERS_OBJECT, CHANGES_STATE, FACTS, OWN, OWN_SESSIONS, OWNER, OWNER_OF_ARGUMENT, SERVER_STATE,
-};
-use crate::rights::{Need, Needs, Of, Right};
 use crate::security::Given;
 use crate::session_core::SessionCore;
-use crate::sink::Columns;
 
 /// A result set whose columns are known when it is made.
 pub type Set = (Vec<(&'static str, SqlType, bool)>, Vec<Row>);

@@ -16,6 +16,7 @@ pub(crate) use partitions::parameter_type;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::doubt::{self, Doubt};
 use duramen_catalog::{
@@ -28,9 +29,8 @@ use duramen_tsql::ast;
 use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction};
 use duramen_types::{CollationId, ConvertCtx, SqlType, TypeId};
 
-use crate::bound::REBINDS;
-use crate::normal;
-use crate::open_db::OpenDb;
+use duramen_program::bound::REBINDS;
+use duramen_program::normal;
 
 const ABSENT_IN_INDEX: &str = "an index on a computed column that is not PERSISTED";
 
@@ -177,7 +177,7 @@ impl<'a> Ddl<'a> {
         {
             let nulls = stmt.elements.iter().any(|e| {
                 matches!(e, ast::TableElement::Column(c)
-                    if c.nullable == Some(true) && crate::program::same(&c.name, &new.columns[at].name))
+                    if c.nullable == Some(true) && duramen_program::program::same(&c.name, &new.columns[at].name))
             });
             if nulls {
                 let error = SqlError::new(&messages::PRIMARY_KEY_NULLABLE, &[&new.name]);
@@ -290,7 +290,7 @@ impl<'a> Ddl<'a> {
         if table
             .columns
             .iter()
-            .any(|o| crate::program::same(&o.name, &c.name))
+            .any(|o| duramen_program::program::same(&o.name, &c.name))
         {
             let args: [&dyn std::fmt::Display; 2] = [&c.name, &table.name];
             return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args)
@@ -697,10 +697,10 @@ impl<'a> Ddl<'a> {
         })?;
         // Whoever held the lock may have dropped or changed it.
         let new = outcome.acquired != Acquired::Already;
-        if new && !crate::stored::is_current(self.db, table)? {
+        if new && !duramen_access::stored::is_current(self.db, table)? {
             // Whoever does not look again by itself begins again.
             doubt::put_back(Some(Doubt::Over));
-            return Err(crate::stored::changed(table).with_state(2));
+            return Err(duramen_access::stored::changed(table).with_state(2));
         }
         match mode {
             LockMode::SchM => self.db.db.note_definition(self.tx, table.id),

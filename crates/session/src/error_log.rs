@@ -37,13 +37,13 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::events::{ErrorlogWritten, emit};
 use duramen_os::sync::{Global, Mutex};
 use duramen_os::{Env, IoError};
+use duramen_program::event_classes::{Column, class};
 
 use self::entry::Entry;
 use self::file::{Archive, Files};
 use self::repeats::Repeats;
 use crate::activity::Activity;
 use crate::databases::StorageConfig;
-use crate::event_classes::{Column, class};
 use crate::trace::TraceRow;
 use crate::trace_flags::TraceFlags;
 use crate::xe::Xe;
@@ -410,7 +410,7 @@ mod tests {
         let (old, new) = (texts(&log, 1), texts(&log, 0));
         assert_eq!(old.last().map(String::as_str), Some("one"));
         assert_eq!(new.last().map(String::as_str), Some("two"));
-        assert_eq!(old[0], crate::version::text());
+        assert_eq!(old[0], duramen_access::version::text());
         assert_eq!(old[0], new[0]);
         let all: Vec<String> = old.into_iter().chain(new).collect();
         let echoed = echoed.lock();
@@ -446,7 +446,7 @@ mod tests {
         assert_eq!(bytes.len(), 3, "{bytes:?}");
         assert!(bytes.iter().all(|b| *b <= file::MOST_BYTES), "{bytes:?}");
         let all = texts(&log, 0);
-        assert_eq!(all[0], crate::version::text());
+        assert_eq!(all[0], duramen_access::version::text());
         assert!(all.iter().any(|t| t == CYCLED) && all.last().unwrap().starts_with("39 "));
         let error = SqlError::new(&messages::DIVIDE_BY_ZERO, &[]);
         for _ in 0..100_000 {

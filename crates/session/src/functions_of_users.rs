@@ -10,6 +10,13 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, ObjectKind};
 use duramen_os::sync::Mutex;
+use duramen_program::bound::{Bound, Plans};
+use duramen_program::program::{BodyOf, Op, Program};
+use duramen_program::programs::{Callable, Parameter};
+use duramen_program::statement_stats::Running;
+use duramen_program::statements::Kind;
+use duramen_program::table_types::NoTableTypes;
+use duramen_program::table_variable;
 use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_query::host::{
     FunctionParameter, Host, InlineFunction, RowStream, Table, TableColumn, UserFunction, View,
@@ -21,16 +28,9 @@ use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ModuleKind, StatementKind, TargetKind};
 use duramen_types::{SqlType, Target, TypeId, Value};
 
-use crate::bound::{Bound, Plans};
 use crate::host::HostView;
-use crate::program::{BodyOf, Op, Program};
-use crate::programs::{Callable, Parameter};
 use crate::run::{callable, telling};
 use crate::session::Session;
-use crate::statement_stats::Running;
-use crate::statements::Kind;
-use crate::table_types::NoTableTypes;
-use crate::table_variable;
 
 /// How deep functions may call each other.
 const MAX_NESTING: u32 = 32;
@@ -165,7 +165,7 @@ pub fn body_function(
             elements,
             body,
         } => {
-            let refused = crate::refused::table_variable(variable, elements);
+            let refused = duramen_program::refused::table_variable(variable, elements);
             refused.map_err(|e| e.at_line(stmt.name.line as i32))?;
             let def = table_variable::definition(text, variable, elements)?;
             (params, body, SqlType::INT, Some(def))

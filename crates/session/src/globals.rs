@@ -122,7 +122,7 @@ const GLOBALS: &[Global] = &[
     Global {
         name: "version",
         ty: SqlType::nvarchar(300),
-        value: |_| Value::nvarchar(&crate::version::text()),
+        value: |_| Value::nvarchar(&duramen_access::version::text()),
     },
     Global {
         name: "servername",

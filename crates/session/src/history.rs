@@ -1,6 +1,6 @@
 //! The history of backups, restores and marks in msdb, in the tables that SQL Server has for it.
 //!
-//! The tables are made when a server starts whose msdb has none (`resource/msdb.sql`). Rows are written by a session of the
+//! The tables are made when a server starts whose msdb has none (`history/msdb.sql`). Rows are written by a session of the
 //! server's own, as T-SQL, after what they tell of has happened: a backup stays a good backup when its history cannot be
 //! written, and the client is told so (3009). What RESTORE HEADERONLY and FILELISTONLY show of a set and what its rows say
 //! comes from the same columns (`backup::show`).
@@ -9,15 +9,15 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use duramen_base::{DbId, Lsn, SqlError, SqlResult, messages};
+use duramen_program::sink::Columns;
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 use duramen_storage::backup::{BackupSet, Media, SetHeader, SetKind};
 use duramen_types::{DateTime, SqlType, Value, to_display};
 
 use crate::backup::show::{files, header};
 use crate::instance::Instance;
-use crate::sink::Columns;
-use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 
-const TABLES: &str = include_str!("resource/msdb.sql");
+const TABLES: &str = include_str!("history/msdb.sql");
 /// The table that is made last.
 const LAST_TABLE: &str = "logmarkhistory";
 const FILEGROUP_TABLE: &str = "backupfilegroup";
@@ -34,7 +34,7 @@ const FILEGROUPS: &str = "CREATE TABLE dbo.backupfilegroup (
   PRIMARY KEY (backup_set_id, filegroup_id))
 ";
 /// What is in msdb beside the history.
-const AGENT_TABLES: &str = include_str!("resource/agent.sql");
+const AGENT_TABLES: &str = include_str!("history/agent.sql");
 const LAST_AGENT_TABLE: &str = "syssessions";
 
 /// A backup set as the history knows it.

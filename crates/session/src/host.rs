@@ -5,8 +5,13 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, ObjectKind};
+use duramen_program::named::Named;
+use duramen_program::program::Variable;
+use duramen_program::resource;
+use duramen_program::rights::Right;
 use duramen_query::execution::ExecutionContext;
 use duramen_query::host::{
     Host, InlineFunction, Parallelism, Source, Table, UserFunction, VirtualTable, WorkerHost,
@@ -19,21 +24,17 @@ use duramen_txn::{IsolationLevel, Transaction};
 use duramen_types::{CollationId, ConvertCtx, SqlType, Value};
 
 use crate::activity::Activity;
-use crate::cancel::CancelToken;
 use crate::context::Context;
 use crate::ddl::DefiningHost;
 use crate::functions_of_users::{self, BodyFunction, TableResult};
-use crate::named::Named;
 use crate::parallel::Helpers;
 use crate::partition_number::{self, PartitionNumber};
-use crate::program::Variable;
-use crate::rights::Right;
 use crate::run::Meaning;
 use crate::run::first_result_set;
 use crate::security::{Caller, refused_view};
 use crate::session::Session;
 use crate::views::first_result_set::Describe;
-use crate::{functions, globals, resource, views};
+use crate::{functions, globals, views};
 
 /// Of a text that can name none.
 static NO_VARIABLES: Named<Variable> = Named::new();
@@ -140,7 +141,7 @@ impl HostView<'_> {
     }
 
     /// The trigger whose own statement this is.
-    fn firing(&self) -> Option<&crate::firing::Firing> {
+    fn firing(&self) -> Option<&duramen_program::firing::Firing> {
         let state = &self.session.state;
         let last = state.triggers.last();
         last.filter(|f| f.level == state.nesting && self.depth == 0)
@@ -317,7 +318,7 @@ impl HostView<'_> {
         if let Some(table) = self.pseudo_table(name) {
             return Ok(Some(Source::Table(table)));
         }
-        if crate::temporary::is_temporary(name) {
+        if duramen_access::temporary::is_temporary(name) {
             return Ok(self.session.temporary(name)?.map(Source::Table));
         }
         let qualified = &self.qualified(name);
@@ -506,7 +507,7 @@ impl Host for HostView<'_> {
 
     fn table_variable(&self, name: &str) -> Option<Arc<dyn Table>> {
         let mut tables = self.tables.iter();
-        let found = tables.find(|t| crate::program::same(t.name(), name))?;
+        let found = tables.find(|t| duramen_program::program::same(t.name(), name))?;
         Some(found.clone())
     }
 
@@ -585,7 +586,7 @@ impl Host for HostView<'_> {
 
     fn column_assigned(&self, column: &str) -> Option<bool> {
         let firing = self.firing()?;
-        let named = |c: &String| crate::program::same(c, column);
+        let named = |c: &String| duramen_program::program::same(c, column);
         let known = firing.columns.iter().any(named);
         known.then(|| firing.assigned.iter().any(named))
     }

@@ -5,14 +5,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{SqlError, SqlResult};
+use duramen_program::event_classes::{Column, class};
+use duramen_program::login::LoginRequest;
+use duramen_program::sink::ResultSink;
+use duramen_program::system_columns::SystemColumns;
 
 use crate::error_log::ErrorLog;
-use crate::event_classes::{Column, class};
 use crate::instance_core::InstanceCore;
-use crate::login::LoginRequest;
 use crate::settings::option;
-use crate::sink::ResultSink;
-use crate::system_columns::SystemColumns;
 use crate::trace::{DefaultTrace, TraceRow};
 use crate::xe::Xe;
 

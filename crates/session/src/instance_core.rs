@@ -6,9 +6,13 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
+use duramen_access::stored::StoredTable;
 use duramen_base::{DbId, SessionId, SqlError, SqlResult, messages};
 use duramen_os::memory::{Clerk, Tally, out_of_memory};
 use duramen_os::sync::Mutex;
+use duramen_program::login::{Listener, LoginRequest};
+use duramen_program::missing_indexes::MissingIndexes;
+use duramen_program::plan_cache::PlanCache;
 use duramen_query::host::{Parallelism, Source};
 use duramen_query::spill::Workspace;
 use duramen_tsql::ast;
@@ -20,13 +24,9 @@ use crate::admission::Admission;
 use crate::app_locks::AppLocks;
 use crate::databases::{Databases, StorageConfig};
 use crate::load::{Departed, Load};
-use crate::login::{Listener, LoginRequest};
 use crate::memory_grants::Semaphore;
-use crate::missing_indexes::MissingIndexes;
-use crate::plan_cache::PlanCache;
 use crate::security::{Pictures, Who};
 use crate::settings::{Settings, option};
-use crate::stored::StoredTable;
 use crate::trace_flags::TraceFlags;
 
 /// Who a session works for.

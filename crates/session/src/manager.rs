@@ -2,12 +2,12 @@
 //!
 //! They do what the statements do, without a text to parse, and answer with the same errors and environment changes.
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::SqlResult;
+use duramen_program::sink::{Done, ResultSink};
 use duramen_txn::IsolationLevel;
 
-use crate::cancel::CancelToken;
 use crate::session::Session;
-use crate::sink::{Done, ResultSink};
 
 /// What a transaction begins with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Session {
                 return;
             };
             session.state.error = error.number;
-            crate::outcome::report(sink, &error.at_line(1));
+            duramen_program::outcome::report(sink, &error.at_line(1));
             sink.done(&Done {
                 error: true,
                 in_transaction: session.in_transaction(),

@@ -20,7 +20,7 @@ use duramen_os::time;
 use duramen_query::Wanted;
 use duramen_query::spill::Workspace;
 
-use crate::cancel::CancelToken;
+use duramen_access::cancel::CancelToken;
 
 /// A statement that would keep less asks for nothing. *Assumed*.
 const SMALL: u64 = 1 << 20;

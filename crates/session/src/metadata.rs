@@ -7,18 +7,19 @@ mod properties;
 
 use std::sync::Arc;
 
+use duramen_access::multipart::parts;
+use duramen_access::open_db::OpenDb;
 use duramen_base::{ObjectId, SqlResult};
 use duramen_catalog::system_tables::system_tables;
 use duramen_catalog::{
     ColumnDef, FileEntry, FileKind, ObjectDef, ObjectKind, Snapshot, TableDef, fold,
 };
+use duramen_program::table_types;
 use duramen_types::{SqlType, TypeId, Value};
 
 use crate::functions::{Args, Function, function, int, number, text};
-use crate::multipart::parts;
-use crate::open_db::OpenDb;
 use crate::session_core::SessionCore;
-use crate::{table_types, views};
+use crate::views;
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     function("col_length", (2, 2), SqlType::SMALLINT, col_length),
@@ -173,10 +174,10 @@ fn lookup(s: &SessionCore, name: &str) -> SqlResult<Option<(i32, String)>> {
             return Ok(Some((id, if function { "IF" } else { "V " }.to_owned())));
         }
     }
-    if let Some(m) = crate::resource::object(schema, object) {
+    if let Some(m) = duramen_program::resource::object(schema, object) {
         return Ok(Some((m.id.0, m.kind.as_str().to_owned())));
     }
-    if let Some(c) = crate::coded::find(schema, object) {
+    if let Some(c) = duramen_program::coded::find(schema, object) {
         return Ok(Some((c.id, c.kind.as_str().to_owned())));
     }
     let Some(db) = database(s, part(2)) else {
@@ -221,11 +222,11 @@ fn named(s: &SessionCore, args: &Args<'_>) -> SqlResult<Option<(String, String)>
     if let Some(view) = views::declared_by_id(id) {
         return Ok(Some((view.name.to_owned(), "sys".to_owned())));
     }
-    if let Some(m) = crate::resource::by_id(id) {
-        let schema = crate::resource::schema_name(m);
+    if let Some(m) = duramen_program::resource::by_id(id) {
+        let schema = duramen_program::resource::schema_name(m);
         return Ok(Some((m.name.clone(), schema.to_owned())));
     }
-    if let Some(c) = crate::coded::by_id(id) {
+    if let Some(c) = duramen_program::coded::by_id(id) {
         return Ok(Some((c.name.to_owned(), "sys".to_owned())));
     }
     let snapshot = s.visible(&db)?.snapshot.clone();

@@ -8,6 +8,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use duramen_access::cancel::CancelToken;
+use duramen_access::usage::{self, Noted};
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{SessionWaits, ThreadWork, UnitReads};
 use duramen_os::sync::Mutex;
@@ -18,12 +20,10 @@ use duramen_query::spill::{SpillFile, Workspace};
 use duramen_tsql::ast;
 use duramen_types::{CollationId, SqlType, Value};
 
-use crate::cancel::CancelToken;
 use crate::context::Context;
 use crate::instance::Instance;
 use crate::session::Session;
 use crate::settings::option;
-use crate::usage::{self, Noted};
 
 impl Session {
     /// How many threads a statement may use here: the database's MAXDOP goes before the server's.

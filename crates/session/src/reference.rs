@@ -1,12 +1,13 @@
 //! The lists of this room, for the generated tables below `docs/reference`.
 
 use duramen_catalog::ObjectKind;
+use duramen_program::rights::{Needs, Right};
+use duramen_program::{coded, resource, statements};
 use duramen_types::SqlType;
 
-pub use crate::compatibility::{DIFFERENCES, Difference, Followed};
-use crate::rights::{Needs, Right};
 use crate::security::set_options;
-use crate::{coded, dbcc, resource, statements, views};
+use crate::{dbcc, views};
+pub use duramen_program::compatibility::{DIFFERENCES, Difference, Followed};
 
 /// A view or table-valued function of the schema `sys`.
 pub struct ViewEntry {

@@ -9,11 +9,11 @@
 
 use std::net::SocketAddr;
 
+use duramen_access::version;
 use duramen_catalog::FileKind;
 use duramen_os::machine;
 
 use crate::instance_core::InstanceCore;
-use crate::version;
 
 /// What the instance's keys are below.
 const MICROSOFT: &str = r"Software\Microsoft\Microsoft SQL Server\";

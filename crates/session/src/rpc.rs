@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult};
+use duramen_program::named::Named;
+use duramen_program::program::{BodyOf, Program, compile};
+use duramen_program::sink::ResultSink;
+use duramen_program::table_types::{RemoteTable, TableArgument};
 use duramen_tsql::parse_name;
 use duramen_types::{SqlType, Value};
 
-use crate::cancel::CancelToken;
-use crate::named::Named;
-use crate::program::{BodyOf, Program, compile};
 use crate::run::{Called, Ended, Given, Run};
 use crate::session::Session;
-use crate::sink::ResultSink;
-use crate::table_types::{RemoteTable, TableArgument};
 use crate::unsupported;
 
 /// A parameter of a call.
@@ -95,7 +95,7 @@ impl Session {
         ) {
             Ok(p) => Arc::new(p),
             Err(e) => {
-                crate::outcome::report(sink, &e);
+                duramen_program::outcome::report(sink, &e);
                 return RpcOutcome::default();
             }
         };

@@ -56,10 +56,16 @@ mod users;
 use std::cell::Cell;
 use std::sync::Arc;
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_observe::Counter;
 use duramen_os::memory::{Account, Clerk};
 use duramen_os::stack;
+use duramen_program::bound::Plans;
+use duramen_program::program::{Op, Program};
+use duramen_program::sink::ResultSink;
+use duramen_program::statement_stats::{Collected, Running, has_plan};
+use duramen_program::statements::{Kind, command};
 use duramen_query::memory::MemoryTable;
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::{SqlType, Value};
@@ -75,13 +81,7 @@ pub(crate) use self::scoped::scoped_refused;
 pub(crate) use self::statistics::Stopwatch;
 pub(crate) use self::synonyms::Meaning;
 pub(crate) use self::types::TypesOf;
-use crate::bound::Plans;
-use crate::cancel::CancelToken;
-use crate::program::{Op, Program};
 use crate::session::Session;
-use crate::sink::ResultSink;
-use crate::statement_stats::{Collected, Running, has_plan};
-use crate::statements::{Kind, command};
 
 /// Where to go on.
 enum Next {
@@ -264,7 +264,7 @@ impl<'r> Run<'r> {
         let caught = self.session.state.caught.len();
         self.session.activity.enter(self.program);
         // Of the statement that calls this program.
-        let outside = crate::usage::take();
+        let outside = duramen_access::usage::take();
         let module = match telling::modules_are_wanted() {
             true => self.module_begins(),
             false => None,
@@ -288,7 +288,7 @@ impl<'r> Run<'r> {
                 false => self.measured_or_not(at),
                 true => self.told(at),
             };
-            crate::usage::ended();
+            duramen_access::usage::ended();
             if let Some(running) = counted {
                 let rows = match &step {
                     Ok(_) => self.session.state.rowcount,
@@ -311,7 +311,7 @@ impl<'r> Run<'r> {
         };
         self.session.state.caught.truncate(caught);
         collected.flush(self.program);
-        crate::usage::put_back(outside);
+        duramen_access::usage::put_back(outside);
         self.program.stats.ran(&whole);
         if let Some(module) = module {
             module.ends(self.session.state.rowcount);

@@ -6,18 +6,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_access::cancel::CancelToken;
+use duramen_access::open_db::OpenDb;
+use duramen_access::open_db::has_one_seat;
+use duramen_access::open_db::occupied;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::security::{DB_OWNER, DBO};
 use duramen_catalog::security::{DBCREATOR, SYSADMIN};
 use duramen_os::{thread, time};
 use duramen_tsql::ast::Termination;
 use duramen_txn::{LockDuration, LockError, LockInfo, LockMode, LockOwner, Resource};
 
 use crate::activity::Activity;
-use crate::cancel::CancelToken;
-use crate::open_db::OpenDb;
-use crate::open_db::has_one_seat;
-use crate::open_db::occupied;
-use crate::security::{DB_OWNER, DBO};
 use crate::session_core::{Home, SessionCore};
 
 /// How long a wait for sessions to leave looks away.

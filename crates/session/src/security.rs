@@ -18,32 +18,17 @@ mod visible;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use duramen_access::database_options::option;
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::security::{DB_OWNER, DBO, GUEST};
 use duramen_catalog::security::{DBCREATOR, REVOKED, SYSADMIN};
 use duramen_catalog::{LoginDef, Security};
+use duramen_program::rights::Right;
 
 pub(crate) use self::permission::{Caller, Given, On, refused_view};
 pub(crate) use self::visible::{Pictures, Visible, logins as visible_logins};
-use crate::database_options::option;
-use crate::open_db::OpenDb;
-use crate::rights::Right;
 use crate::session_core::SessionCore;
-
-/// The SID of `sa`.
-pub const SID_SA: [u8; 1] = [1];
-
-/// Ids of the principals that every database has.
-pub const DBO: i32 = 1;
-pub const GUEST: i32 = 2;
-pub const DB_OWNER: i32 = 16384;
-const DB_ACCESSADMIN: i32 = 16385;
-const DB_SECURITYADMIN: i32 = 16386;
-const DB_DDLADMIN: i32 = 16387;
-const DB_BACKUPOPERATOR: i32 = 16389;
-const DB_DATAREADER: i32 = 16390;
-const DB_DATAWRITER: i32 = 16391;
-const DB_DENYDATAREADER: i32 = 16392;
-const DB_DENYDATAWRITER: i32 = 16393;
 
 /// The login of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,24 +4,24 @@ use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{Counter, SessionWaits, count};
 use duramen_os::memory::{Account, Clerk};
 use duramen_os::{stack, thread};
+use duramen_program::login::LoginRequest;
+use duramen_program::options::Options;
+use duramen_program::sink::{Done, EnvChange, ResultSink};
+use duramen_program::statement_stats::Standing;
 use duramen_txn::TxnKind;
 use duramen_txn::gate::SessionDeps;
 
 use crate::activity::Activity;
-use crate::cancel::CancelToken;
 use crate::context::Surroundings;
 use crate::instance::Instance;
-use crate::login::LoginRequest;
-use crate::options::Options;
 use crate::run::{Run, Stopwatch, telling};
 use crate::security::Who;
 use crate::session_core::{SessionCore, State};
-use crate::sink::{Done, EnvChange, ResultSink};
-use crate::statement_stats::Standing;
 
 pub struct Session {
     pub(crate) core: SessionCore,
@@ -284,7 +284,7 @@ impl Session {
             }
             Err(error) => {
                 self.state.error = error.number;
-                crate::outcome::report(sink, &error);
+                duramen_program::outcome::report(sink, &error);
                 sink.done(&Done {
                     error: true,
                     in_transaction: self.in_transaction(),
@@ -342,7 +342,7 @@ impl Session {
         let (level, bits) = self.instance.databases.language_of(&self.database);
         self.options.level = level;
         if !self.options.roundabort_said {
-            let on = crate::database_options::switch(bits, "NUMERIC_ROUNDABORT");
+            let on = duramen_access::database_options::switch(bits, "NUMERIC_ROUNDABORT");
             self.options.numeric_roundabort = on == Some(true);
         }
     }
@@ -559,7 +559,7 @@ impl Drop for Session {
         // A failed rollback keeps its locks; recovery will finish it.
         let undone = self.rollback_all();
         if let Err(e) = &undone {
-            crate::outcome::tell(e);
+            duramen_program::outcome::tell(e);
         }
         self.end_uninterrupted();
         debug_assert!(

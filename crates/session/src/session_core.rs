@@ -4,26 +4,26 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use duramen_access::database_options::switch;
+use duramen_access::temporary::TemporaryTable;
 use duramen_base::{DbId, SessionId, SqlError, SqlResult};
 use duramen_catalog::fold;
+use duramen_program::announced::Announced;
+use duramen_program::firing::Firing;
+use duramen_program::login::LoginRequest;
+use duramen_program::options::Options;
+use duramen_program::program::same;
+use duramen_program::programs::ProgramCache;
+use duramen_program::random::Sequence;
+use duramen_program::rights::Right;
+use duramen_program::session_context::SessionContext;
 use duramen_txn::gate::SessionDeps;
 use duramen_txn::{CommitLsns, LockOwner, Transaction, TxnKind};
 
 use crate::activity::Activity;
-use crate::announced::Announced;
-use crate::database_options::switch;
-use crate::firing::Firing;
 use crate::instance_core::InstanceCore;
-use crate::login::LoginRequest;
 use crate::memory_grants::MemoryGrant;
-use crate::options::Options;
-use crate::program::same;
-use crate::programs::ProgramCache;
-use crate::random::Sequence;
-use crate::rights::Right;
 use crate::security::Who;
-use crate::session_context::SessionContext;
-use crate::temporary::TemporaryTable;
 
 pub struct SessionCore {
     pub(crate) instance: Arc<InstanceCore>,

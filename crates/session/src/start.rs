@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{Counter, CpuMark, count};
 use duramen_os::sync::Mutex;
 use duramen_os::{Env, time};
+use duramen_program::login::LoginRequest;
+use duramen_program::sink::ResultSink;
 
-use crate::cancel::CancelToken;
 use crate::databases::Databases;
 use crate::error_log::{Echo, ErrorLog};
 use crate::instance::Instance;
 use crate::instance_core::{InstanceConfig, InstanceCore, Whose};
-use crate::login::LoginRequest;
 use crate::security::Who;
 use crate::session::Session;
-use crate::sink::ResultSink;
 use crate::startup::Later;
 use crate::xe::Xe;
 
@@ -112,7 +112,7 @@ impl Instance {
                 session.tell_login();
             }
             Err((error, why)) => {
-                crate::exceptions::note_refused(request, error, why.0);
+                duramen_program::exceptions::note_refused(request, error, why.0);
                 self.tell_refused(request, error);
                 self.error_log.login_failed(request, error, why);
             }
@@ -197,7 +197,7 @@ impl Instance {
         }
         // What the client asks for goes before what the login has; an unknown language is as none.
         session.home_language =
-            match crate::options::Options::default().set_language(&request.language) {
+            match duramen_program::options::Options::default().set_language(&request.language) {
                 true => request.language.clone(),
                 false => language,
             };

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use duramen_access::database_options::option;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, Registry};
 use duramen_os::sync::{Condvar, Mutex, RwLock, channel};
@@ -26,7 +27,6 @@ use duramen_storage::{
 use duramen_txn::gate::GateHub;
 use duramen_wal::Growth;
 
-use crate::database_options::option;
 use crate::databases::{Databases, NewFile, StorageConfig, build, entry_of, number, os_error};
 
 /// Where the first VLF of a log file begins.

@@ -19,14 +19,14 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, PageId, SqlError, SqlResult};
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 use duramen_types::Value;
 
 use crate::history::{in_transaction, run};
 use crate::instance::Instance;
-use crate::open_db::OpenDb;
 use crate::session_core::SessionCore;
-use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 
 const NAME: &str = "suspect_pages";
 /// <https://learn.microsoft.com/sql/relational-databases/system-tables/suspect-pages-transact-sql>

@@ -9,13 +9,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::DatabaseEntry;
 use duramen_os::IoError;
 use duramen_storage::Database;
 
 use crate::databases::{Databases, os_error};
-use crate::open_db::OpenDb;
 
 /// The states of `sys.databases` that a database of ours can be in, by their numbers there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

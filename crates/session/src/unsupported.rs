@@ -8,18 +8,18 @@
 
 mod definitions;
 
+use duramen_access::temporary::is_temporary;
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::options::Options;
+use duramen_program::rights::Right;
+use duramen_program::statements::Kind;
 use duramen_tsql::ast::{
     self, DropKind, ExecCall, ExprKind, Literal, ModuleKind, NamedOption, RestoreKind, SetOption,
     StatementKind,
 };
 
-use crate::options::Options;
-use crate::rights::Right;
 use crate::run::is_all;
 use crate::run::is_remote;
-use crate::statements::Kind;
-use crate::temporary::is_temporary;
 
 /// 40517 for a statement that is not supported, or has something in it that is not.
 pub fn check(kind: &StatementKind) -> SqlResult<()> {

@@ -70,14 +70,14 @@ pub use columns::{type_by_id, type_by_name};
 
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, SqlResult};
+use duramen_program::rights::{Need, Needs, Of};
 use duramen_query::Row;
 use duramen_query::host::{Host, RowStream, TableColumn, VirtualTable};
 use duramen_types::{SqlType, Value};
 
 use crate::context::Context;
-use crate::open_db::OpenDb;
-use crate::rights::{Need, Needs, Of};
 use crate::security::{Caller, Given, refused_view};
 
 /// Name, type, nullable.
@@ -503,6 +503,15 @@ fn database_argument(cx: &Context, args: &[Value]) -> Option<Arc<OpenDb>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_view_is_in_code_and_a_text_too() {
+        let texts = duramen_program::resource::all();
+        for m in texts.filter(|m| m.schema == duramen_catalog::SCHEMA_SYS) {
+            let declared = declared_object(&m.name);
+            assert!(declared.is_none(), "{} is declared twice", m.name);
+        }
+    }
 
     #[test]
     fn a_view_has_every_column_once() {

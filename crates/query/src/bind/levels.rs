@@ -1,4 +1,4 @@
-//! What the compatibility level of a database changes in its language: see the table of `session::compatibility`.
+//! What the compatibility level of a database changes in its language: see the table of `program::compatibility`.
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;

@@ -7,11 +7,12 @@ use std::time::Duration;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::sync::Mutex;
 use duramen_os::thread;
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 use duramen_server::{
     Backend, BackendSession, Cancel, Delivery, LoginRequest, Outlet, ParameterSpec,
     ProcedureOutcome, Submission,
 };
-use duramen_session::{BulkSource, ColumnMeta, Done, EnvChange, ResultSink, TransactionRequest};
+use duramen_session::{BulkSource, TransactionRequest};
 use duramen_types::{SqlType, Value};
 
 type Deliver = Box<dyn Fn(Delivery) + Send + Sync>;

@@ -24,7 +24,7 @@ use duramen_base::{PageId, SqlError, SqlResult, messages};
 use duramen_storage::RecoveryModel;
 use duramen_storage::backup::Medium;
 
-use crate::database_options::model_of;
+use duramen_access::database_options::model_of;
 
 pub use options::{Given, Options};
 pub use pages::parse_pages;

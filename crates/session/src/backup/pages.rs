@@ -19,6 +19,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_access::database_options::option;
+use duramen_access::open_db::OpenDb;
 use duramen_base::{PageId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, fold};
 use duramen_os::time::Instant;
@@ -29,9 +31,7 @@ use duramen_storage::{Database, RecoveryModel};
 
 use super::{FilePart, Statement, refuse};
 use crate::database_ddl::Admin;
-use crate::database_options::option;
 use crate::databases::Databases;
-use crate::open_db::OpenDb;
 use crate::unavailable::{DatabaseState, Unavailable};
 
 /// What is to be restored.

@@ -12,6 +12,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use duramen_access::database_options::option;
 use duramen_base::{DbId, PageId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, fold};
 use duramen_os::time;
@@ -26,7 +27,6 @@ use super::stop::stop_point;
 use super::swap::BESIDE;
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
-use crate::database_options::option;
 use crate::databases::{Databases, NewFile};
 use crate::history::{self, Restored, Told};
 use crate::suspect_pages;

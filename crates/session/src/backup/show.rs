@@ -2,6 +2,8 @@
 //! <https://learn.microsoft.com/sql/t-sql/statements/restore-statements-headeronly-transact-sql>
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::column::*;
+use duramen_program::sink::Columns;
 use duramen_query::Row;
 use duramen_storage::backup::{BackupSet, TapeTime};
 use duramen_tsql::ast::RestoreKind;
@@ -9,9 +11,7 @@ use duramen_types::temporal::days_from_ymd;
 use duramen_types::{ConvertCtx, DateTime, Decimal, SqlType as T, Value, convert};
 
 use super::{Statement, known};
-use crate::column::*;
 use crate::database_ddl::Admin;
-use crate::sink::Columns;
 
 const NAME: T = T::nvarchar(128);
 const SIZE: T = T::numeric(20, 0);

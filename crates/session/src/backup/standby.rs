@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use duramen_access::database_options::option;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, fold};
 use duramen_storage::backup::UndoOwner;
@@ -14,7 +15,6 @@ use duramen_storage::{Database, OpenDatabase};
 use super::Statement;
 use super::known::{RESTORE, RESTORE_OPTIONS};
 use crate::database_ddl::Admin;
-use crate::database_options::option;
 use crate::databases::{Databases, os_exists};
 use crate::unavailable::DatabaseState;
 

@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use duramen_access::database_options::option;
 use duramen_base::SqlResult;
 use duramen_catalog::DatabaseEntry;
 
-use crate::database_options::option;
 use crate::databases::{Databases, os_error};
 use crate::unavailable::Unavailable;
 

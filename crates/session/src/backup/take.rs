@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use duramen_access::database_options::option;
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::{DatabaseEntry, FileKind};
 use duramen_os::time;
@@ -14,9 +16,7 @@ use super::device::{Compression, Place, Placing};
 use super::known::{BACKUP, BACKUP_OPTIONS};
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
-use crate::database_options::option;
 use crate::history::{self, Told};
-use crate::open_db::OpenDb;
 use crate::settings;
 use crate::unavailable::{DatabaseState, Unavailable};
 
@@ -335,7 +335,7 @@ impl Admin<'_> {
                 server: self.instance().server_name().to_owned(),
                 database: entry.name.clone(),
                 compatibility_level: entry.compatibility_level,
-                product: crate::version::VERSION,
+                product: duramen_access::version::VERSION,
                 recovery_model: model_of(entry.options) as u8,
                 options: entry.options & !STATE_BITS,
                 ..SetHeader::default()

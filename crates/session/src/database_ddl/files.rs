@@ -7,6 +7,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, FileId, SqlError, SqlResult, messages};
 use duramen_catalog::{FileEntry, FileKind, fold};
 use duramen_storage::{DataFileSpec, FileChange, FilegroupChange};
@@ -15,7 +16,6 @@ use duramen_tsql::ast::{self, AlterDatabaseAction};
 use super::create::{bytes_of, file_of, growth_above, growth_of, max_size_of};
 use super::{Admin, refuse};
 use crate::databases::{NewFile, file_growth, os_exists, set_growth};
-use crate::open_db::OpenDb;
 
 const PAGE: u64 = 8192;
 /// Of a file that is added without a SIZE.

@@ -8,16 +8,16 @@
 
 use std::sync::Arc;
 
+use duramen_access::database_options::SWITCHES;
+use duramen_access::database_options::option;
+use duramen_access::open_db::OpenDb;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_storage::RecoveryModel;
 use duramen_tsql::ast::{NamedOption, OptionValue, Termination};
 
 use super::versioning;
 use super::{Admin, refuse};
-use crate::database_options::SWITCHES;
-use crate::database_options::option;
 use crate::databases::durability_of;
-use crate::open_db::OpenDb;
 use crate::unavailable::DatabaseState;
 
 /// Compatibility levels of SQL Server 2008 to 2022.
@@ -240,7 +240,8 @@ impl Admin<'_> {
             () if wish.bits & option::SINGLE_USER != 0 => "SINGLE_USER",
             () if wish.bits & option::RESTRICTED_USER != 0 => "RESTRICTED_USER",
             () if db.db.id.0 == 2
-                && crate::database_options::model_of(wish.bits) != RecoveryModel::Simple =>
+                && duramen_access::database_options::model_of(wish.bits)
+                    != RecoveryModel::Simple =>
             {
                 "RECOVERY"
             }
@@ -291,7 +292,7 @@ impl Admin<'_> {
             e.compatibility_level = wish.compatibility.unwrap_or(e.compatibility_level);
         })?;
         db.db
-            .set_recovery_model(crate::database_options::model_of(wish.bits))?;
+            .set_recovery_model(duramen_access::database_options::model_of(wish.bits))?;
         let transactions = &db.db.transactions;
         transactions.set_delayed_durability(durability_of(wish.bits));
         Ok(())

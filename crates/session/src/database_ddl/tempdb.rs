@@ -7,13 +7,13 @@
 
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{FileKind, fold};
 use duramen_tsql::ast::AlterDatabaseAction;
 
 use super::{Admin, refuse};
 use crate::databases::os_exists;
-use crate::open_db::OpenDb;
 
 /// The log file that cannot be removed.
 const FIRST_LOG: u16 = 2;

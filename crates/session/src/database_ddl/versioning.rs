@@ -8,16 +8,16 @@
 
 use std::time::Duration;
 
+use duramen_access::cancel::CancelToken;
+use duramen_access::database_options::option;
+use duramen_access::open_db::OpenDb;
+use duramen_access::versioning::admit;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_storage::Database;
 use duramen_tsql::ast::{NamedOption, OptionValue, Termination};
 use duramen_txn::SnapshotState;
 
-use crate::cancel::CancelToken;
-use crate::database_options::option;
-use crate::open_db::OpenDb;
 use crate::session_core::SessionCore;
-use crate::versioning::admit;
 
 const RCSI: &str = "READ_COMMITTED_SNAPSHOT";
 const ALLOW: &str = "ALLOW_SNAPSHOT_ISOLATION";

@@ -15,6 +15,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use duramen_access::database_options::option;
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, PAGE_BYTES, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, Registry};
 use duramen_os::{IoError, OpenOptions};
@@ -26,8 +28,6 @@ use duramen_storage::{Database, OpenDatabase, RecoveryModel};
 use duramen_wal::Growth;
 
 use super::{Databases, NewFile};
-use crate::database_options::option;
-use crate::open_db::OpenDb;
 
 type Page = [u8; PAGE_BYTES];
 
@@ -163,7 +163,7 @@ impl Databases {
             if let Some(kept) = kept?.into_iter().next() {
                 remember(entry, &kept);
             }
-            db.start_recovery_model(crate::database_options::model_of(entry.options));
+            db.start_recovery_model(duramen_access::database_options::model_of(entry.options));
             self.in_master(&catalog, |_, tx| {
                 db.update_boot(tx, |b| {
                     b.name = entry.name.clone();

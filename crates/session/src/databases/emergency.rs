@@ -7,13 +7,13 @@
 //! <https://learn.microsoft.com/sql/t-sql/statements/alter-database-transact-sql-set-options>, EMERGENCY: read-only, logging
 //! disabled, limited to sysadmin.
 
+use duramen_access::database_options::option;
+use duramen_access::open_db::OpenDb;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, Registry};
 use duramen_storage::Database;
 
 use super::Databases;
-use crate::database_options::option;
-use crate::open_db::OpenDb;
 use crate::unavailable::Unavailable;
 
 impl Databases {

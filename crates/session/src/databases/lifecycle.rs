@@ -9,6 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use duramen_access::database_options::option;
+use duramen_access::open_db::OpenDb;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileKind, fold};
 use duramen_os::{IoError, thread};
@@ -18,8 +20,6 @@ use duramen_types::CollationId;
 use crate::unavailable::{DatabaseState, Unavailable};
 
 use super::{Databases, NewDatabase, NewFile, build, entry_of, number};
-use crate::database_options::option;
-use crate::open_db::OpenDb;
 
 impl Databases {
     /// Makes a database, with nothing left behind when it fails.

@@ -9,13 +9,13 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, SqlError};
 use duramen_os::thread;
 
 use crate::activity::Activity;
 use crate::databases::Databases;
 use crate::instance_core::InstanceCore;
-use crate::open_db::OpenDb;
 
 /// How long a wait for sessions to leave looks away.
 const LOOK: Duration = Duration::from_millis(10);

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::DbId;
 use duramen_catalog::{DatabaseEntry, FileKind};
 use duramen_os::OpenOptions;
 use duramen_storage::note_tempdb_files;
 
 use super::{Databases, NewFile, entry_of};
-use crate::open_db::OpenDb;
 
 /// What a file of tempdb grows to where nobody has said another maximum; bytes. Together they are the ceiling.
 #[derive(Clone, Copy, Debug)]

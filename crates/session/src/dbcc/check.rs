@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, ObjectId, SqlError, SqlResult, messages};
 use duramen_query::Row;
 use duramen_storage::check::{Checked, Finding, Request, check_database};
@@ -18,7 +19,6 @@ use duramen_types::{SqlType, Value};
 
 use super::{Arg, Call, Columns, Report, incorrect};
 use crate::activity::Check;
-use crate::open_db::OpenDb;
 use crate::suspect_pages;
 
 /// Besides NO_INFOMSGS.

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
+use duramen_access::stored;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::TableDef;
 use duramen_storage::{LockHint, ScanSpec};
@@ -11,9 +13,7 @@ use duramen_txn::{LockMode, Transaction, TxnKind};
 use super::{Arg, Call, Report, incorrect};
 use crate::ddl::Ddl;
 use crate::metadata;
-use crate::open_db::OpenDb;
 use crate::session_core::SessionCore;
-use crate::stored;
 
 /// CHECKIDENT(table [, NORESEED | RESEED [, value]]). Without NORESEED and a value, an identity that is behind the
 /// greatest value of its column is brought up to it. After RESEED with a value the next row gets the value after it, or

@@ -1,13 +1,13 @@
 //! DBCC LOGINFO, LOG and OPENTRAN: what the log of a database looks like, and who holds it.
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{Lsn, SqlError, SqlResult, messages};
+use duramen_program::column::lsn_number;
 use duramen_types::{ConvertCtx, DateTime, SqlType, Value, convert};
 use duramen_wal::VlfInfo;
 use duramen_wal::record::RecordView;
 
 use super::{Arg, Call, Columns, Report};
-use crate::column::lsn_number;
-use crate::open_db::OpenDb;
 use crate::views::dblog;
 
 const LOGINFO: Columns = &[

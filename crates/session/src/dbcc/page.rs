@@ -69,7 +69,7 @@ fn shown(call: &Call<'_>, dump: Dump) -> Report {
     report
 }
 
-fn file_is_there(db: &crate::open_db::OpenDb, file: u16) -> bool {
+fn file_is_there(db: &duramen_access::open_db::OpenDb, file: u16) -> bool {
     let log = db.db.log().map(|l| l.file_paths()).unwrap_or_default();
     db.db.files().iter().any(|f| f.spec.file_id == file) || log.iter().any(|(id, _)| id.0 == file)
 }

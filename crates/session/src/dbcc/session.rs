@@ -1,13 +1,13 @@
 //! DBCC USEROPTIONS and INPUTBUFFER: what a session has set, and what it has asked for last.
 
+use duramen_access::database_options::option;
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::rights::Right;
 use duramen_query::Row;
 use duramen_txn::IsolationLevel;
 use duramen_types::{SqlType, Value};
 
 use super::{Arg, Call, Columns, Report};
-use crate::database_options::option;
-use crate::rights::Right;
 
 const USER_OPTIONS: Columns = &[
     ("Set Option", SqlType::nvarchar(128), true),

@@ -2,12 +2,12 @@
 
 use duramen_base::{FileId, SqlError, SqlResult, messages};
 use duramen_catalog::FileKind;
+use duramen_program::rights::Needs;
+use duramen_program::rights::needs::CHANGES_STATE;
 use duramen_types::{SqlType, Value};
 use duramen_wal::ShrinkLimit;
 
 use super::{Arg, Call, Columns, Report, incorrect, not_supported};
-use crate::rights::Needs;
-use crate::rights::needs::CHANGES_STATE;
 
 const PAGE: u64 = 8192;
 const MB: u64 = 1 << 20;

@@ -3,12 +3,12 @@
 //! Statistics are of single columns: those of an index are of its first key column, and its density vector has that one
 //! row.
 
+use duramen_access::statistics::{self, Made};
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::TableDef;
 use duramen_types::{SqlType as T, Value};
 
 use super::{Arg, Call, Report, Set, incorrect, not_supported};
-use crate::statistics::{self, Made};
 
 /// The column that a name means, and the name of its statistics: an index, statistics that were created or made
 /// automatically, or the column.

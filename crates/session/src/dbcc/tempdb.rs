@@ -13,6 +13,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::system_tables::system_tables;
 use duramen_storage::check::{Checked, Request, check_live};
@@ -20,7 +21,6 @@ use duramen_txn::{LockDuration, LockError, LockMode, Resource};
 
 use super::Call;
 use crate::activity::Check;
-use crate::open_db::OpenDb;
 
 /// S locks on tables of tempdb, as long as it lasts.
 struct Locked<'a> {

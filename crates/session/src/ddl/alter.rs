@@ -552,7 +552,7 @@ impl Ddl<'_> {
             check_indexes(table, at).map_err(accessed)?;
         }
         let identity = column.identity.is_some();
-        if identity && (nullable || !crate::table_variable::may_count(&ty)) {
+        if identity && (nullable || !duramen_program::table_variable::may_count(&ty)) {
             let args: [&dyn std::fmt::Display; 2] = [&name, &"IDENTITY"];
             return Err(SqlError::new(&messages::CANNOT_ALTER_COLUMN, &args));
         }

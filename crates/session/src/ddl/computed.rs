@@ -2,12 +2,12 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{ComputedDef, NewColumn, NewTable};
+use duramen_program::normal;
 use duramen_tsql::ast::{self, Expr, ExprKind};
 use duramen_types::SqlType;
 
 use super::constraints::Declared;
 use super::{Ddl, constraints, refuse};
-use crate::normal;
 
 /// Functions that do not give the same for the same arguments.
 const CHANGING: &[&str] = &[

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
+use duramen_access::stored::StoredTable;
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::{
     ConstraintState, ForeignKeyDef, NewCheck, NewColumn, NewForeignKey, ObjectKind, TableDef, fold,
@@ -15,7 +16,6 @@ use duramen_tsql::ast::{self, ReferenceAction};
 use duramen_types::SqlType;
 
 use super::{Ddl, refuse};
-use crate::stored::StoredTable;
 
 /// A column of the table that a constraint is declared for.
 pub(super) struct Declared {
@@ -85,7 +85,7 @@ impl Ddl<'_> {
     /// What a table, by its schema and name, is called in an expression of its own.
     pub(super) fn exposed(&self, (schema, table): (i32, &str)) -> SqlResult<Exposed> {
         let snapshot = self.db.catalog.snapshot()?;
-        let table = crate::temporary::short_name(table);
+        let table = duramen_access::temporary::short_name(table);
         Ok(Exposed::table(snapshot.schema_name(schema), table))
     }
 
@@ -109,7 +109,7 @@ impl Ddl<'_> {
 
     /// 8141 and 1750
     pub(super) fn reads_itself(&self, table: &str, c: &ast::ColumnDef) -> SqlResult<()> {
-        let found = crate::refused::reads_itself(table, c);
+        let found = duramen_program::refused::reads_itself(table, c);
         found.map_err(|e| self.not_created(e))
     }
 
@@ -136,7 +136,7 @@ impl Ddl<'_> {
             [one] => columns.get(*one).map_or(0, |c| c.id),
             _ => 0,
         };
-        let text = match crate::normal::normal(expr) {
+        let text = match duramen_program::normal::normal(expr) {
             Some(text) => text,
             None => self.source(*source, c.line)?,
         };

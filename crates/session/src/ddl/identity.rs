@@ -5,11 +5,11 @@ use std::fmt::Display;
 use duramen_base::messages::{self, Message};
 use duramen_base::{SqlError, SqlResult};
 use duramen_catalog::Identity;
+use duramen_program::table_variable::may_count;
 use duramen_tsql::ast;
 use duramen_types::{SqlType, TypeId, Value};
 
 use super::refuse;
-use crate::table_variable::may_count;
 
 /// IDENTITY of a column of that type: 2749, 8147, 2752 and 2753; 1754 and 1755 for a default where none can be.
 pub(super) fn of(c: &ast::ColumnDef, ty: &SqlType, table: &str) -> SqlResult<Option<Identity>> {

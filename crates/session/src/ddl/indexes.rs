@@ -15,6 +15,7 @@
 
 use std::sync::Arc;
 
+use duramen_access::stored::key_length::LongKey;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{
     IndexDef, IndexOptions, ModuleDef, NewIndex, NewTable, ObjectKind, TableDef, fold,
@@ -24,7 +25,6 @@ use duramen_tsql::ast::{self, AlterIndexAction, NamedOption, OptionValue};
 use duramen_types::{SqlType, TypeId};
 
 use super::{Ddl, refuse};
-use crate::stored::key_length::LongKey;
 
 /// What options say, and whether DROP_EXISTING is among them.
 pub(crate) fn options_of(options: &[NamedOption], unique: bool) -> SqlResult<(IndexOptions, bool)> {

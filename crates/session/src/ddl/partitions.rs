@@ -3,6 +3,7 @@
 //! A function or scheme is locked under its own id, as an object is: whoever puts a table on it holds Sch-S, whoever
 //! makes, changes or drops it Sch-M.
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::partitions::MOST_PARTITIONS;
 use duramen_catalog::{PartitionFunctionDef, PartitionSchemeDef, Place, Snapshot, TableDef, fold};
@@ -12,7 +13,6 @@ use duramen_txn::{LockDuration, LockMode, Resource};
 use duramen_types::{CollationId, SqlType, TypeId, Value};
 
 use super::Ddl;
-use crate::open_db::OpenDb;
 
 /// Whether any heap or index of a table lies on a scheme.
 fn lies_on(table: &TableDef, scheme: i32) -> bool {

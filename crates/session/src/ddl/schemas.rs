@@ -54,7 +54,7 @@ impl Ddl<'_> {
             return Err(SqlError::new(&messages::TRANSFER_OWNED_BY_PARENT, &[]).at_line(line));
         }
         let module = snapshot.module(object.id);
-        if module.is_some_and(|m| crate::schema_bound::is_schema_bound(m)) {
+        if module.is_some_and(|m| duramen_program::schema_bound::is_schema_bound(m)) {
             return Err(SqlError::new(&messages::TRANSFER_SCHEMA_BOUND, &[]).at_line(line));
         }
         let modules = module.is_some() || snapshot.triggers(object.id).next().is_some();

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use duramen_access::statistics::{self, Extent};
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{IndexDef, TableDef};
 use duramen_tsql::ast::{self, NamedOption, OptionValue, SizeUnit};
@@ -19,7 +20,6 @@ use duramen_txn::LockMode;
 
 use super::indexes::one_more;
 use super::{Ddl, cannot_drop, refuse};
-use crate::statistics::{self, Extent};
 
 /// As many as a table may have.
 const MOST_STATISTICS: usize = 30_000;

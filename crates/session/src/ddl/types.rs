@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::TypeDef;
+use duramen_program::table_types::alias_without_width;
 use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast;
 use duramen_types::{SqlType, TypeId};
 
 use super::{Ddl, refuse};
-use crate::table_types::alias_without_width;
 
 impl Ddl<'_> {
     /// The type that a column is declared with: the system's, or an alias of the database.
@@ -52,7 +52,7 @@ impl Ddl<'_> {
             return Err(refuse(&what, name.line));
         }
         self.collate(&mut ty, None, name.line)?;
-        let table_type = crate::table_types::object_name(name.name());
+        let table_type = duramen_program::table_types::object_name(name.name());
         if snapshot.find(schema.id, &table_type).is_some() {
             let full = format!("{schema_name}.{}", name.name());
             return Err(SqlError::new(&messages::TYPE_ALREADY_EXISTS, &[&full]));

@@ -10,7 +10,7 @@ const INFORMATIONAL: &str = "This is an informational message; no user action is
 /// At the head of every file.
 pub fn lines(config: &StorageConfig) -> Vec<String> {
     let mut lines = vec![
-        crate::version::text(),
+        duramen_access::version::text(),
         "UTC adjustment: 0:00".to_owned(),
         format!("Server process ID is {}.", machine::process_id()),
     ];

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use duramen_base::{SqlError, messages};
 
-use crate::login::LoginRequest;
+use duramen_program::login::LoginRequest;
 
 use super::ErrorLog;
 

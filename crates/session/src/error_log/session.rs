@@ -1,9 +1,9 @@
 //! What a session has written into the error log.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::rights::Right;
 
 use crate::instance::Instance;
-use crate::rights::Right;
 use crate::session_core::SessionCore;
 
 impl Instance {

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::SqlResult;
+use duramen_catalog::security::{DB_OWNER, DBO};
 use duramen_catalog::security::{SERVER_ROLES, SYSADMIN};
 use duramen_catalog::{Security, Snapshot};
+use duramen_program::rights::Right;
 use duramen_types::Value;
 
 use super::{Args, int, text};
-use crate::open_db::OpenDb;
-use crate::rights::Right;
-use crate::security::{DB_OWNER, DBO, On, password};
+use crate::security::{On, password};
 use crate::session_core::SessionCore;
 
 /// The current database, and its catalog as the caller may see it.

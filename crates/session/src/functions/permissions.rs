@@ -3,16 +3,16 @@
 //!
 //! Nothing is granted here WITH GRANT OPTION: who controls a thing grants on it.
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, ObjectId, SqlResult};
+use duramen_catalog::same_name;
+use duramen_program::rights::Right;
 use duramen_types::Value;
 
 use super::{Args, int, people};
-use crate::open_db::OpenDb;
-use crate::rights::Right;
 use crate::security::On;
 use crate::session_core::SessionCore;
 use crate::views::my_permissions::applies;
-use duramen_catalog::same_name;
 
 /// What is granted on the database, without those of rules and defaults (16 and 32), which nobody makes here.
 const STATEMENTS: [(i32, Right); 5] = [

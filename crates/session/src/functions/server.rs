@@ -2,12 +2,12 @@
 //!
 //! Properties are `sql_variant`: names as nvarchar(128), numbers as int. A name that is not known gives NULL.
 
+use duramen_access::version::{VERSION, product_version};
 use duramen_base::{SqlResult, messages};
 use duramen_types::{CollationId, DateTime, SqlType, Value};
 
 use super::{Args, variant_int, variant_text};
 use crate::session_core::SessionCore;
-use crate::version::{VERSION, product_version};
 
 /// SERVERPROPERTY, with the names of the documentation. The edition is our own, the engine edition that of Enterprise (3).
 pub fn server_property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
@@ -139,7 +139,7 @@ pub fn format_message(_: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
         },
     };
     let typed: Vec<(SqlType, Value)> = args.0[1..].iter().map(typed).collect();
-    let text = crate::message_format::format(&text, &typed)?;
+    let text = duramen_program::message_format::format(&text, &typed)?;
     Ok(Value::nvarchar(&text))
 }
 

@@ -2,12 +2,12 @@
 //!
 //! Source of the words: their pages in the T-SQL reference. Both give NULL for a database or a word that is not known.
 
+use duramen_access::database_options::option;
+use duramen_access::database_options::switch;
 use duramen_base::SqlResult;
 use duramen_catalog::fold;
 use duramen_types::{CollationId, SqlType, Value};
 
-use crate::database_options::option;
-use crate::database_options::switch;
 use crate::functions::{Args, int, variant_int, variant_text};
 use crate::session_core::SessionCore;
 use crate::unavailable::DatabaseState;

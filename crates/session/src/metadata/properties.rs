@@ -94,7 +94,9 @@ fn property_of(found: &Found, property: &str) -> Option<i32> {
         return match property {
             "execisansinullson" | "isansinullson" => Some(i32::from(module.ansi_nulls)),
             "execisquotedidenton" | "isquotedidenton" => Some(i32::from(module.quoted_identifier)),
-            "isschemabound" => Some(i32::from(crate::schema_bound::is_schema_bound(module))),
+            "isschemabound" => Some(i32::from(duramen_program::schema_bound::is_schema_bound(
+                module,
+            ))),
             "isencrypted" | "execisstartup" | "isindexed" | "isindexable" => Some(0),
             _ => None,
         };

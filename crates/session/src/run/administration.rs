@@ -3,10 +3,10 @@
 use std::fmt::Display;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::statements::Kind;
 use duramen_tsql::ast;
 
 use super::{Run, command};
-use crate::statements::Kind;
 
 impl Run<'_> {
     pub(super) fn create_database(

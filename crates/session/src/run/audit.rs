@@ -1,13 +1,13 @@
 //! What statements tell of themselves when they have succeeded: the default trace and the events of objects.
 
+use duramen_access::temporary::is_temporary;
 use duramen_observe::events::{self, EventId, ObjectAltered, ObjectCreated, ObjectDeleted, emit};
 use duramen_os::time;
+use duramen_program::event_classes::{Column, class};
+use duramen_program::statements::{Audit, Kind};
 use duramen_tsql::ast::{DropKind, ModuleKind, ModuleMode, ObjectName, StatementKind};
 
 use super::Run;
-use crate::event_classes::{Column, class};
-use crate::statements::{Audit, Kind};
-use crate::temporary::is_temporary;
 use crate::trace::TraceRow;
 
 const OBJECTS: u64 =

@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::security::DBO;
+use duramen_program::rights::Right;
+use duramen_program::sink::ColumnMeta;
+use duramen_program::sink::Columns;
 use duramen_query::Row;
 use duramen_tsql::ast::{self, NameOrVariable, OptionValue, RestoreKind};
 use duramen_types::{SqlType, Value, to_display};
 
 use super::{Run, command, not_supported};
 use crate::backup::{FilePart, Given, Options, Statement, parse_pages};
-use crate::rights::Right;
-use crate::security::{DBO, On};
-use crate::sink::ColumnMeta;
-use crate::sink::Columns;
+use crate::security::On;
 
 fn backup_name(log: bool) -> &'static str {
     if log { "BACKUP LOG" } else { "BACKUP DATABASE" }

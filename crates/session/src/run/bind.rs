@@ -8,6 +8,10 @@ use duramen_observe::events::RecompileCause;
 use duramen_os::heap;
 use duramen_os::memory::Clerk;
 use duramen_os::memory::meter::metered;
+use duramen_program::bound::Bound;
+use duramen_program::live_plan::LivePlan;
+use duramen_program::plan_xml;
+use duramen_program::sink::ResultSink;
 use duramen_query::host::Nowhere;
 use duramen_query::{Binder, Cx, Expr};
 use duramen_tsql::ast;
@@ -17,11 +21,7 @@ use duramen_types::Value;
 
 use super::Run;
 use super::checked::EarlyBound;
-use crate::bound::Bound;
 use crate::host::HostView;
-use crate::live_plan::LivePlan;
-use crate::plan_xml;
-use crate::sink::ResultSink;
 
 impl Run<'_> {
     /// SET IMPLICIT_TRANSACTIONS ON: a statement that reads or changes tables opens a transaction if none is open.

@@ -8,8 +8,14 @@
 
 use std::sync::Arc;
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{DbCounter, count_db};
+use duramen_program::announced::Announced;
+use duramen_program::named::Named;
+use duramen_program::program::{BodyOf, Op, Program, compile, same};
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
+use duramen_program::statements::{Definition, Kind};
 use duramen_query::dml;
 use duramen_query::host::{Event, Host, Source, Table, TableColumn};
 use duramen_query::memory::MemoryTableDef;
@@ -21,13 +27,7 @@ use duramen_types::{SqlType, Target, TypeId, Value};
 
 use super::query::changes;
 use super::{Run, command, not_supported};
-use crate::announced::Announced;
-use crate::cancel::CancelToken;
-use crate::named::Named;
-use crate::program::{BodyOf, Op, Program, compile, same};
 use crate::session::Session;
-use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
-use crate::statements::{Definition, Kind};
 use crate::unsupported;
 
 /// A chunk ends at so many rows, or so many bytes of long values.
@@ -75,10 +75,10 @@ impl Session {
             return false;
         };
         self.request(sink, cancel, |session, sink| {
-            let program = match announced.program() {
+            let program = match program_of(&announced) {
                 Ok(program) => Arc::new(program),
                 Err(error) => {
-                    crate::outcome::report(sink, &error);
+                    duramen_program::outcome::report(sink, &error);
                     sink.done(&Done {
                         error: true,
                         ..Done::default()
@@ -98,27 +98,29 @@ impl Session {
     }
 }
 
-impl Announced {
-    fn program(&self) -> SqlResult<Program> {
-        let batch = duramen_tsql::parse_batch(&self.text, &ParseOptions::default())?;
-        let mut program = compile(
-            &self.text,
-            batch.statements,
-            Named::new(),
-            BodyOf::Batch,
-            unsupported::check,
-        )?;
-        program.tables = vec![MemoryTableDef {
-            name: CHUNK.to_owned(),
-            columns: self.columns.clone(),
-            keys: Vec::new(),
-            checks: Vec::new(),
-            computed: Vec::new(),
-            identity: None,
-        }];
-        program.steps.iter_mut().for_each(|s| s.line = self.line);
-        Ok(program)
-    }
+/// The program that takes what has been announced: an INSERT ... SELECT from a table in memory.
+fn program_of(announced: &Announced) -> SqlResult<Program> {
+    let batch = duramen_tsql::parse_batch(&announced.text, &ParseOptions::default())?;
+    let mut program = compile(
+        &announced.text,
+        batch.statements,
+        Named::new(),
+        BodyOf::Batch,
+        unsupported::check,
+    )?;
+    program.tables = vec![MemoryTableDef {
+        name: CHUNK.to_owned(),
+        columns: announced.columns.clone(),
+        keys: Vec::new(),
+        checks: Vec::new(),
+        computed: Vec::new(),
+        identity: None,
+    }];
+    program
+        .steps
+        .iter_mut()
+        .for_each(|s| s.line = announced.line);
+    Ok(program)
 }
 
 /// One load while it runs.

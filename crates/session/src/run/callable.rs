@@ -8,21 +8,21 @@ use duramen_observe::{Counter, count};
 use duramen_os::heap;
 use duramen_os::memory::Clerk;
 use duramen_os::memory::meter::metered;
+use duramen_program::bound::Plans;
+use duramen_program::program::{BodyOf, Program, Variable, compile_typed, same};
+use duramen_program::programs::{Callable, Parameter, weight};
+use duramen_program::secrets;
+use duramen_program::statement_stats::Standing;
+use duramen_program::table_types::{TableTypes, alias_without_width};
+use duramen_program::variables::undeclared;
 use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::SqlType;
 
-use crate::bound::Plans;
-use crate::program::{BodyOf, Program, Variable, compile_typed, same};
-use crate::programs::{Callable, Parameter, weight};
 use crate::run::TypesOf;
-use crate::secrets;
 use crate::session::Session;
-use crate::statement_stats::Standing;
-use crate::table_types::{TableTypes, alias_without_width};
 use crate::unsupported;
-use crate::variables::undeclared;
 
 impl Session {
     /// Under what a parameterised statement's program is kept.

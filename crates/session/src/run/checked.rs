@@ -11,9 +11,15 @@
 
 use std::sync::Arc;
 
+use duramen_access::cancel::CancelToken;
+use duramen_access::temporary::is_temporary;
 use duramen_base::given_up::Bulky;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::heap;
+use duramen_program::message_format;
+use duramen_program::outcome;
+use duramen_program::program::{Op, Program, same};
+use duramen_program::statements::into_table;
 use duramen_query::dml::{self, BoundDml};
 use duramen_query::memory::MemoryTable;
 use duramen_query::{Binder, BoundQuery, Expr};
@@ -21,14 +27,8 @@ use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::SqlType;
 
 use super::{Ended, Run, into, query};
-use crate::cancel::CancelToken;
 use crate::host::HostView;
-use crate::message_format;
-use crate::outcome;
-use crate::program::{Op, Program, same};
 use crate::session::Session;
-use crate::statements::into_table;
-use crate::temporary::is_temporary;
 
 /// What a step has bound before its turn.
 pub(super) enum EarlyBound {

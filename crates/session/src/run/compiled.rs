@@ -1,11 +1,11 @@
 //! Compiling a statement that is not run: SHOWPLAN tells its plan, NOEXEC its errors.
 
 use duramen_base::SqlResult;
+use duramen_program::program::Op;
 use duramen_query::{Binder, Expr, Plan, dml};
 use duramen_tsql::ast::{self, StatementKind};
 
 use super::{Run, into};
-use crate::program::Op;
 
 /// What a step would run.
 pub(super) enum Compiled {
@@ -22,12 +22,12 @@ impl Run<'_> {
         let program = self.program;
         self.ask_host(|h| {
             Ok(match &program.steps[at].op {
-                Op::Run(StatementKind::Select(stmt)) => {
-                    Compiled::Select(Box::new(match crate::statements::into_table(stmt) {
+                Op::Run(StatementKind::Select(stmt)) => Compiled::Select(Box::new(
+                    match duramen_program::statements::into_table(stmt) {
                         Some(_) => Binder::new(h).select(&into::without_identity(stmt)?.0)?,
                         None => Binder::new(h).parallel_select(stmt)?,
-                    }))
-                }
+                    },
+                )),
                 Op::Run(StatementKind::Insert(stmt))
                     if matches!(stmt.source, ast::InsertSource::Exec(_)) =>
                 {

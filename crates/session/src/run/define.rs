@@ -1,7 +1,11 @@
 //! Statements that define: one step of the open transaction, or a transaction of their own.
 
+use duramen_access::stored;
+use duramen_access::temporary::is_temporary;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::doubt;
+use duramen_program::outcome;
+use duramen_program::statements::{Definition, Kind};
 use duramen_query::Binder;
 use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast;
@@ -12,10 +16,6 @@ use super::Run;
 use crate::database_ddl::Admin;
 use crate::ddl::Ddl;
 use crate::host::HostView;
-use crate::outcome;
-use crate::statements::{Definition, Kind};
-use crate::stored;
-use crate::temporary::is_temporary;
 
 impl Run<'_> {
     /// 226: statements that cannot be part of a transaction.

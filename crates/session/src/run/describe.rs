@@ -4,7 +4,14 @@
 //! Nothing is executed: every statement of the text is looked at once, in its order, whatever conditions would have
 //! chosen. Settings are the exception (one of them ends FMTONLY), and calls, whose insides are looked at likewise.
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::bound::Bound;
+use duramen_program::program::{Op, same};
+use duramen_program::programs::Callable;
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink, Scope};
+use duramen_program::statements::Kind;
+use duramen_program::statements::into_table;
 use duramen_query::{Binder, dml};
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::{SqlType, TypeId, Value};
@@ -12,15 +19,8 @@ use duramen_types::{SqlType, TypeId, Value};
 use super::exec::{Called, Given};
 use super::query::{assignments, meta};
 use super::{Ended, Next, Run, command};
-use crate::bound::Bound;
-use crate::cancel::CancelToken;
 use crate::host::HostView;
-use crate::program::{Op, same};
-use crate::programs::Callable;
 use crate::session::Session;
-use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink, Scope};
-use crate::statements::Kind;
-use crate::statements::into_table;
 
 /// Keeps the first heading and the first error, and nothing else.
 #[derive(Default)]
@@ -65,9 +65,9 @@ impl Session {
                 }
                 Err(error) => {
                     session.state.error = messages::COULD_NOT_PREPARE.number;
-                    crate::outcome::report(sink, &error.at_line(1));
+                    duramen_program::outcome::report(sink, &error.at_line(1));
                     let last = SqlError::new(&messages::COULD_NOT_PREPARE, &[]);
-                    crate::outcome::report(sink, &last.at_line(1));
+                    duramen_program::outcome::report(sink, &last.at_line(1));
                     false
                 }
             }

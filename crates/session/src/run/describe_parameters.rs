@@ -3,6 +3,8 @@
 //! Its columns and their types are those of the documentation; the deduction is next door (`undeclared`).
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::program::same;
+use duramen_program::sink::ColumnMeta;
 use duramen_query::Binder;
 use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::{ParseOptions, ast};
@@ -12,8 +14,6 @@ use super::describe::tds_type;
 use super::exec::{Called, Given};
 use super::undeclared::{Asked, Found, deduce};
 use super::{Run, command};
-use crate::program::same;
-use crate::sink::ColumnMeta;
 
 type Cell = (&'static str, SqlType, bool, Value);
 

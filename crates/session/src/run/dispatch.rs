@@ -1,12 +1,12 @@
 //! Which code runs a statement: an arm each.
 
+use duramen_access::temporary::is_temporary;
 use duramen_base::{SqlResult, messages};
+use duramen_program::statements::Kind;
 use duramen_tsql::ast::{self, StatementKind};
 
 use super::query::changes;
 use super::{Run, command, not_supported};
-use crate::statements::Kind;
-use crate::temporary::is_temporary;
 
 impl Run<'_> {
     /// A statement that defines asks anew until what it has found is in no doubt; one that names several things is several.

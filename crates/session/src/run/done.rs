@@ -1,11 +1,11 @@
 //! How statements and batches tell that they have ended: DONE tokens, with the rows counted and the command's number.
 
 use duramen_base::{SqlError, messages};
+use duramen_program::outcome;
+use duramen_program::sink::{Done, Scope};
+use duramen_program::statements::command;
 
 use super::Run;
-use crate::outcome;
-use crate::sink::{Done, Scope};
-use crate::statements::command;
 
 impl Run<'_> {
     /// An error that no statement of a program raised.

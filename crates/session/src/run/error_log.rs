@@ -7,15 +7,15 @@
 //! <https://learn.microsoft.com/sql/relational-databases/system-stored-procedures/sp-readerrorlog-transact-sql>
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::column::unix_time;
+use duramen_program::rights::Right;
+use duramen_program::sink::ColumnMeta;
 use duramen_types::{ConvertCtx, SqlType, Value};
 
 use super::exec::{Called, Given};
 use super::server::argument;
 use super::{Run, command};
-use crate::column::unix_time;
 use crate::error_log::entry::Entry;
-use crate::rights::Right;
-use crate::sink::ColumnMeta;
 
 const MOST_TEXT: usize = 3999;
 /// Numbers of users' messages begin behind this.

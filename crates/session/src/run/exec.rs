@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
+use duramen_access::temporary::is_temporary;
 use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_catalog::ObjectKind;
+use duramen_program::program::{BodyOf, same};
+use duramen_program::programs::{Callable, Parameter};
+use duramen_program::rights::Right;
+use duramen_program::statement_stats::Standing;
+use duramen_program::table_types::TableArgument;
 use duramen_query::Binder;
 use duramen_query::host::Table;
 use duramen_query::memory::MemoryTable;
@@ -15,13 +21,7 @@ use super::callable::callable;
 use super::nested::Inner;
 use super::server::check_places;
 use super::{Ended, Next, Run, command, not_supported};
-use crate::program::{BodyOf, same};
-use crate::programs::{Callable, Parameter};
-use crate::rights::Right;
 use crate::run::TypesOf;
-use crate::statement_stats::Standing;
-use crate::table_types::TableArgument;
-use crate::temporary::is_temporary;
 
 /// Bytes of a text or value that may be copied or looked through without a look at whether the call is still wanted.
 const LARGE: usize = 1 << 20;
@@ -266,7 +266,7 @@ impl Run<'_> {
     /// The database that the name of a procedure which is code says, if that is not the current one.
     fn named_elsewhere(&self, name: &ast::ObjectName) -> Option<String> {
         let database = name.database()?;
-        let coded = crate::coded::find(Some("sys"), name.name()).is_some();
+        let coded = duramen_program::coded::find(Some("sys"), name.name()).is_some();
         (coded && !same(database, &self.session.database)).then(|| database.to_owned())
     }
 
@@ -298,15 +298,16 @@ impl Run<'_> {
             return Ok(());
         }
         let caller = self.session.caller();
-        if let Some(coded) = crate::coded::find(name.schema(), name.name()) {
+        if let Some(coded) = duramen_program::coded::find(name.schema(), name.name()) {
             return match coded.asks_itself() {
                 true => Ok(()),
                 false => caller.require(&coded.needs, &[], |_| coded.refused(&caller.who.name)),
             };
         }
-        let found = crate::resource::find(name.schema(), name.name(), ObjectKind::PROCEDURE);
+        let found =
+            duramen_program::resource::find(name.schema(), name.name(), ObjectKind::PROCEDURE);
         found.map_or(Ok(()), |m| {
-            caller.require(&crate::resource::needs(m), &[], |_| {
+            caller.require(&duramen_program::resource::needs(m), &[], |_| {
                 let error = SqlError::new(&messages::USER_PERMISSION_DENIED, &[]);
                 SqlError {
                     procedure: Some(m.name.clone()),
@@ -443,7 +444,7 @@ impl Run<'_> {
             Ended::Thrown(error)
         } else {
             self.session.state.error = error.number;
-            crate::outcome::report(self.sink, &error);
+            duramen_program::outcome::report(self.sink, &error);
             self.done(None, command::OTHER, true);
             Ended::Done(Some(error.number))
         };

@@ -1,11 +1,11 @@
 //! Errors of a run's steps: what each ends, who is told, and where to go on.
 
 use duramen_base::{SqlError, messages};
+use duramen_program::outcome::{self, Reach};
+use duramen_program::program::Op;
 use duramen_tsql::ast::StatementKind;
 
 use super::{Ended, Next, Run, checked};
-use crate::outcome::{self, Reach};
-use crate::program::Op;
 
 impl Run<'_> {
     /// An error at a step: what it ends, and where to go on.

@@ -4,15 +4,15 @@
 //! Server compares the results of all branches); the first that has a result tells it. Procedures are looked into.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::program::{BodyOf, Op, Program};
+use duramen_program::sink::ColumnMeta;
+use duramen_program::table_types::NoTableTypes;
 use duramen_query::{Row, dml};
 use duramen_tsql::ast::{self, ExecCall, InsertSource, ModuleKind, StatementKind};
 use duramen_types::Value;
 
 use super::{callable, result_columns};
 use crate::host::HostView;
-use crate::program::{BodyOf, Op, Program};
-use crate::sink::ColumnMeta;
-use crate::table_types::NoTableTypes;
 use crate::views::first_result_set::COLUMNS;
 
 /// How many columns of `sp_describe_first_result_set` come before those of the wire.
@@ -149,7 +149,7 @@ fn of_call(
     }
     let Some((db, module)) = host.session().procedure_module(name)? else {
         // Those that are code and not text.
-        return match crate::coded::find(name.schema(), name.name()) {
+        return match duramen_program::coded::find(name.schema(), name.name()) {
             Some(_) => Err(dynamic()),
             None => Err(missing().into()),
         };

@@ -4,16 +4,16 @@
 //! refused by name; so are column permissions (by the parser), WITH GRANT OPTION and AS.
 
 use duramen_base::{DbId, ObjectId, SqlError, SqlResult, messages};
+use duramen_catalog::security::{DB_OWNER, GUEST};
 use duramen_catalog::security::{LOGIN_SA, REVOKED};
 use duramen_catalog::{ObjectKind, PrivilegeDef, Snapshot};
+use duramen_program::rights::Right;
+use duramen_program::statements::Kind;
 use duramen_tsql::ast::{PermissionAction, PermissionStmt};
 
 use super::principals::cannot;
 use super::{Run, not_supported};
 use crate::ddl::Ddl;
-use crate::rights::Right;
-use crate::security::{DB_OWNER, GUEST};
-use crate::statements::Kind;
 
 const CLASS_DATABASE: u8 = 0;
 const CLASS_OBJECT: u8 = 1;

@@ -7,6 +7,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
+use duramen_program::statements::Kind;
 use duramen_query::host::{Host, Source, TableColumn};
 use duramen_query::{Capture, Captured, OutColumn, dml};
 use duramen_tsql::ast;
@@ -16,8 +18,6 @@ use duramen_types::Value;
 use super::checked::Early;
 use super::{Next, Plans, Run};
 use crate::instance::Instance;
-use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
-use crate::statements::Kind;
 
 /// Keeps result sets, and passes everything else on.
 struct Taking<'a> {

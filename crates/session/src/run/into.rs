@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use duramen_access::stored;
+use duramen_access::temporary::is_temporary;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{Identity, NewColumn, NewTable};
 use duramen_query::host::{Source, Table};
@@ -15,8 +17,6 @@ use duramen_types::Value;
 
 use super::{Run, command, not_supported};
 use crate::ddl::Ddl;
-use crate::stored;
-use crate::temporary::is_temporary;
 
 /// The identity column that an IDENTITY() in the list makes: its position and numbers.
 pub(super) type Made = Option<(usize, Identity)>;

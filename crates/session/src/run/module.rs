@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
+use duramen_access::temporary::is_temporary;
+use duramen_access::temporary::short_name;
 use duramen_base::{ObjectId, SqlError, SqlResult, given_up, messages};
 use duramen_catalog::{MOST_COLUMNS, ModuleColumn, ModuleDef, ObjectKind};
+use duramen_program::program::{BodyOf, Program, same};
+use duramen_program::statements::Kind;
+use duramen_program::table_types::NoTableTypes;
 use duramen_query::{Binder, OutColumn};
 use duramen_tsql::ast::{self, ModuleKind, ModuleMode};
 
@@ -12,14 +18,8 @@ use super::checked::look_at;
 use super::{Run, trigger};
 use crate::functions_of_users::{BodyFunction, body_function};
 use crate::host::HostView;
-use crate::open_db::OpenDb;
-use crate::program::{BodyOf, Program, same};
 use crate::run::TypesOf;
 use crate::session::Session;
-use crate::statements::Kind;
-use crate::table_types::NoTableTypes;
-use crate::temporary::is_temporary;
-use crate::temporary::short_name;
 
 impl Session {
     /// The procedure that a name means: one of the system, of the current database, or a `sp_` procedure of master.
@@ -27,7 +27,8 @@ impl Session {
         &self,
         name: &ast::ObjectName,
     ) -> SqlResult<Option<(Arc<OpenDb>, Arc<ModuleDef>)>> {
-        let system = crate::resource::find(name.schema(), name.name(), ObjectKind::PROCEDURE);
+        let system =
+            duramen_program::resource::find(name.schema(), name.name(), ObjectKind::PROCEDURE);
         if let Some(module) = system {
             let database = name.database().unwrap_or(&self.database);
             let db = self.instance.databases.find(database);

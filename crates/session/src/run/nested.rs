@@ -6,13 +6,13 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::program::Program;
+use duramen_program::sink::EnvChange;
 use duramen_query::memory::MemoryTable;
 use duramen_types::Value;
 
 use super::checked::Early;
 use super::{Ended, Place, Plans, Run, made_tables};
-use crate::program::Program;
-use crate::sink::EnvChange;
 
 /// How deep procedures, strings, functions and triggers may be within each other.
 const MAX_NESTING: u32 = 32;
@@ -190,7 +190,7 @@ impl Run<'_> {
         if error.procedure.is_none() {
             error.line = 1;
         }
-        crate::outcome::report(self.sink, &error);
+        duramen_program::outcome::report(self.sink, &error);
         ended
     }
 }

@@ -2,10 +2,10 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
+use duramen_program::statements::Kind;
 use duramen_tsql::ast::{self, DropKind, ObjectName};
 
 use super::{Run, not_supported, temp};
-use crate::statements::Kind;
 
 impl Run<'_> {
     pub(super) fn create_table(&mut self, stmt: &ast::CreateTable) -> SqlResult<()> {

@@ -5,13 +5,13 @@
 //! <https://learn.microsoft.com/sql/t-sql/statements/alter-authorization-transact-sql>
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::security::DBO;
 use duramen_catalog::security::moment;
+use duramen_program::statements::Kind;
 use duramen_tsql::ast;
 
 use super::Run;
 use super::principals::cannot;
-use crate::security::{DBO, SID_SA};
-use crate::statements::Kind;
 
 impl Run<'_> {
     pub(super) fn alter_authorization(
@@ -67,15 +67,5 @@ impl Run<'_> {
             }
         }
         Ok(())
-    }
-}
-
-impl crate::open_db::OpenDb {
-    /// The SID of the login that owns it.
-    pub(crate) fn owner(&self) -> SqlResult<Vec<u8>> {
-        let snapshot = self.catalog.snapshot()?;
-        let dbo = snapshot.security.users.get(&DBO);
-        let sid = dbo.and_then(|u| u.sid.clone());
-        Ok(sid.unwrap_or_else(|| SID_SA.to_vec()))
     }
 }

@@ -6,17 +6,17 @@
 
 use std::fmt::Display;
 
+use duramen_access::open_db::OpenDb;
+use duramen_access::temporary::is_temporary;
 use duramen_base::planted::{self, Bug};
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::SCHEMA_SYS;
+use duramen_program::rights::{Needs, Right};
+use duramen_program::statements::Kind;
 use duramen_tsql::ast::{self, DropKind, ModuleKind, ModuleMode, StatementKind};
 
 use super::{Run, not_supported};
-use crate::open_db::OpenDb;
-use crate::rights::{Needs, Right};
 use crate::security::On;
-use crate::statements::Kind;
-use crate::temporary::is_temporary;
 
 type Refusal<'a> = &'a dyn Fn() -> SqlError;
 
@@ -455,7 +455,7 @@ impl Run<'_> {
 /// What a statement makes, as far as it has a schema.
 fn created(kind: &StatementKind) -> Option<&ast::ObjectName> {
     match kind {
-        StatementKind::Select(s) => crate::statements::into_table(s),
+        StatementKind::Select(s) => duramen_program::statements::into_table(s),
         StatementKind::CreateTable(s) => Some(&s.name),
         StatementKind::CreateType(s) => Some(&s.name),
         StatementKind::CreateSynonym { name, .. } => Some(name),

@@ -8,12 +8,12 @@ use std::fmt::Display;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::security::{LOGIN_SA, SERVER_PUBLIC, SERVER_ROLES, SYSADMIN, moment};
 use duramen_catalog::{LoginDef, Security};
+use duramen_program::rights::Right;
+use duramen_program::statements::Kind;
 use duramen_tsql::ast::{self, NamedOption, OptionValue};
 
 use super::{Run, not_supported};
-use crate::rights::Right;
 use crate::security::{is_above, password};
-use crate::statements::Kind;
 
 /// The option of that name, with what it is set to.
 pub(super) fn option<'a>(options: &'a [NamedOption], name: &str) -> Option<&'a NamedOption> {
@@ -146,7 +146,7 @@ impl Run<'_> {
                     })?;
                 }
                 "DEFAULT_LANGUAGE" => {
-                    let mut own = crate::options::Options::default();
+                    let mut own = duramen_program::options::Options::default();
                     if !own.set_language(&word(o)) {
                         let message = &messages::INVALID_LANGUAGE_NAME;
                         return Err(SqlError::new(message, &[&word(o)]));

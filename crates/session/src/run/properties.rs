@@ -8,14 +8,14 @@ use std::fmt::Display;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::properties::{PropertyDef, class};
 use duramen_catalog::{ObjectKind, Snapshot};
+use duramen_program::program::same;
+use duramen_program::rights::Right;
+use duramen_program::statements::Definition;
 use duramen_types::Value;
 
 use super::exec::{Called, Given};
 use super::{Run, not_supported};
-use crate::program::same;
-use crate::rights::Right;
 use crate::security::On;
-use crate::statements::Definition;
 
 const LEVELS: [(&str, &str); 3] = [
     ("@level0type", "@level0name"),

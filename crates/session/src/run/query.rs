@@ -2,7 +2,14 @@
 
 use std::sync::Arc;
 
+use duramen_access::versioning;
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::bound::Bound;
+use duramen_program::bound::REBINDS;
+use duramen_program::program::Op;
+use duramen_program::sink::{ColumnMeta, ResultSink};
+use duramen_program::statements::Kind;
+use duramen_program::statements::into_table;
 use duramen_query::dml::{self, Dml};
 use duramen_query::{Binder, Changed, Cx, Plan, Sizes, Wanted};
 use duramen_tsql::ast::{self, StatementKind};
@@ -11,15 +18,8 @@ use duramen_types::{SqlType, Value};
 
 use super::checked::EarlyBound;
 use super::{Run, command, textsize};
-use crate::bound::Bound;
-use crate::bound::REBINDS;
 use crate::host::HostView;
 use crate::memory_grants::{Percents, Semaphore};
-use crate::program::Op;
-use crate::sink::{ColumnMeta, ResultSink};
-use crate::statements::Kind;
-use crate::statements::into_table;
-use crate::versioning;
 
 /// What a statement changes, which is one that changes rows.
 pub(super) fn changes(

@@ -3,12 +3,12 @@
 use duramen_base::{SqlError, SqlResult, messages};
 use std::time::Duration;
 
+use duramen_program::rights::Right;
 use duramen_query::Binder;
 use duramen_tsql::ast;
 use duramen_types::{SqlType, to_display};
 
 use super::{Run, command};
-use crate::rights::Right;
 
 /// From now to the next time the clock shows this time of day.
 fn until_time_of_day(time: Duration) -> Duration {
@@ -96,7 +96,7 @@ impl Run<'_> {
             None => to_display(&value, &bound.ty),
         };
         let bad = || SqlError::new(&messages::WAITFOR_TIME_SYNTAX, &[&text]);
-        let mut wait = crate::names::parse_delay(&text).ok_or_else(bad)?;
+        let mut wait = duramen_program::names::parse_delay(&text).ok_or_else(bad)?;
         if kind == ast::WaitForKind::Time {
             wait = until_time_of_day(wait);
         }
@@ -149,7 +149,7 @@ impl Run<'_> {
             s if s < 0 => own_severity,
             s => s.min(25) as u8,
         };
-        let text = crate::message_format::format(&text, &args)?;
+        let text = duramen_program::message_format::format(&text, &args)?;
         let logged = stmt.options.iter().any(|o| o == "LOG");
         if logged && !self.session.server_may(Right::AlterTrace) {
             return Err(SqlError::new(&messages::RAISERROR_LOG_PERMISSION, &[]));

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleColumn, ModuleDef, ObjectDef, ObjectKind, Snapshot, TableDef};
+use duramen_program::program::same;
+use duramen_program::statements::Definition;
 use duramen_query::Binder;
 use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 use duramen_txn::LockMode;
 
 use super::exec::{Called, Given};
 use super::{Run, not_supported};
-use crate::program::same;
-use crate::statements::Definition;
 
 /// What a name to be changed means.
 enum Item {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, ObjectKind, Snapshot};
+use duramen_program::schema_bound::is_schema_bound;
+use duramen_program::schema_bound::names;
 use duramen_tsql::ast::{self, QueryExpr, SelectItem, TableSource};
 
 use super::Run;
-use crate::schema_bound::is_schema_bound;
-use crate::schema_bound::names;
 
 /// A schema-bound module that names all of these.
 fn bound_by(snapshot: &Snapshot, words: &[&str]) -> Option<Arc<ModuleDef>> {

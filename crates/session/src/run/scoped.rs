@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_tsql::ast::{OptionValue, ScopedConfiguration};
 use duramen_txn::{CommitWait, TxnKind};
@@ -13,7 +14,6 @@ use duramen_types::Value;
 use duramen_wal::LogProfile;
 
 use super::{Run, command, not_supported};
-use crate::open_db::OpenDb;
 use crate::views::database_scoped_configurations::{Held, default_of};
 use crate::views::query_stats::{Origin, program_of};
 

@@ -1,12 +1,12 @@
 //! Statements about the whole server: `sp_configure` with a value, RECONFIGURE, SHUTDOWN.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::program::same;
+use duramen_program::rights::Right;
 use duramen_types::Value;
 
 use super::exec::{Called, Given};
 use super::{Run, command, not_supported};
-use crate::program::same;
-use crate::rights::Right;
 
 pub(super) fn argument<'a>(given: &'a [Given], at: usize, name: &str) -> Option<&'a Value> {
     let named = |g: &&Given| g.name.as_deref().is_some_and(|n| same(n, name));
@@ -68,7 +68,7 @@ impl Run<'_> {
     fn change_configuration(&mut self, given: &[Given], value: &Value) -> SqlResult<Called> {
         let name = argument(given, 0, "@configname").and_then(Value::as_text);
         let name = name.unwrap_or_default();
-        let (_, needs) = crate::coded::CONFIGURES;
+        let (_, needs) = duramen_program::coded::CONFIGURES;
         self.session.caller().require(&needs, &[], |_| {
             SqlError::new(&messages::USER_PERMISSION_DENIED, &[])
         })?;

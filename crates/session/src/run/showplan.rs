@@ -2,20 +2,20 @@
 
 use duramen_base::{SqlError, SqlResult};
 use duramen_observe::events::{ObjectType, QueryPostExecutionShowplan, Xml, emit};
+use duramen_program::bound::Bound;
+use duramen_program::options::Showplan;
+use duramen_program::outcome;
+use duramen_program::plan_xml::{self, Planned};
+use duramen_program::program::shown::kind_of;
+use duramen_program::program::shown::sets_showplan;
+use duramen_program::program::{Op, Program};
+use duramen_program::sink::ColumnMeta;
 use duramen_query::profile::{Actual, Counts, Profile};
 use duramen_query::showplan::{PlanLine, Took, drawn, of_expression};
 use duramen_types::{SqlType, Value};
 
 use super::compiled::Compiled;
 use super::{Ended, Run};
-use crate::bound::Bound;
-use crate::options::Showplan;
-use crate::outcome;
-use crate::plan_xml::{self, Planned};
-use crate::program::shown::kind_of;
-use crate::program::shown::sets_showplan;
-use crate::program::{Op, Program};
-use crate::sink::ColumnMeta;
 
 /// The columns of SHOWPLAN_ALL.
 const COLUMNS: [(&str, SqlType); 18] = [

@@ -3,6 +3,8 @@
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{ThreadWork, UnitReads, WaitStat};
 use duramen_os::time::{self, Instant};
+use duramen_program::bound::Bound;
+use duramen_program::program::Op;
 use duramen_query::profile::Profile;
 use duramen_query::showplan::{Took, Waited};
 use duramen_tsql::ast::{self, StatementKind};
@@ -10,8 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Next, Run, not_supported};
-use crate::bound::Bound;
-use crate::program::Op;
 
 /// Processor and clock time since something began.
 #[derive(Clone, Copy, Debug)]

@@ -8,12 +8,12 @@
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
+use duramen_program::statements::Kind;
 use duramen_tsql::ast;
 
 use super::bulk::quoted;
 use super::{Run, not_supported};
 use crate::session::Session;
-use crate::statements::Kind;
 
 /// What a synonym stands for.
 pub(crate) struct Meaning {

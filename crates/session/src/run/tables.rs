@@ -4,6 +4,10 @@ use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
+use duramen_program::named::Named;
+use duramen_program::program::{BodyOf, Op, compile};
+use duramen_program::statements::Kind;
+use duramen_program::table_types::{RemoteTable, TableArgument, TableType, object_name};
 use duramen_query::host::TableColumn;
 use duramen_query::memory::{MemoryTable, MemoryTableDef};
 use duramen_tsql::ParseOptions;
@@ -13,10 +17,6 @@ use duramen_types::SqlType;
 use super::Run;
 use super::bulk::{Quiet, quoted};
 use super::query::changes;
-use crate::named::Named;
-use crate::program::{BodyOf, Op, compile};
-use crate::statements::Kind;
-use crate::table_types::{RemoteTable, TableArgument, TableType, object_name};
 use crate::unsupported;
 
 impl Run<'_> {
@@ -38,7 +38,7 @@ impl Run<'_> {
             }
         };
         // Refused now for what its variables would be refused for later.
-        crate::table_variable::definition(&self.program.text, "", elements)?;
+        duramen_program::table_variable::definition(&self.program.text, "", elements)?;
         let text = create_text(&self.program.text, stmt)?;
         let schema_name = stmt.name.schema().unwrap_or("dbo").to_owned();
         self.define(Kind::CreateType.definition(), |d| {
@@ -88,7 +88,7 @@ impl Run<'_> {
             self.define(Kind::DropType.definition(), |d| match &found {
                 Some((_, module)) => {
                     let snapshot = d.db.catalog.snapshot()?;
-                    if let Some(user) = crate::table_types::user_of(&snapshot, module) {
+                    if let Some(user) = duramen_program::table_types::user_of(&snapshot, module) {
                         let args: [&dyn std::fmt::Display; 2] = [&name.display(), &user];
                         return Err(SqlError::new(&messages::TYPE_REFERENCED, &args)
                             .at_line(name.line as i32));

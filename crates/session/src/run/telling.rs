@@ -1,5 +1,6 @@
 //! What requests and statements tell of themselves while an event session wants to know.
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::SqlResult;
 use duramen_observe::events::{
     self, Attention, ConnectionReset, EventId, Login, Logout, ModuleEnd, ModuleStart, ObjectType,
@@ -8,16 +9,15 @@ use duramen_observe::events::{
     SqlStatementStarting, emit,
 };
 use duramen_observe::{Counter, count};
+use duramen_program::program::shown::offset;
+use duramen_program::program::{Op, Program, Step};
+use duramen_program::secrets;
+use duramen_program::sink::ResultSink;
+use duramen_program::statement_stats::ModuleId;
 
 use super::{Next, Run, Stopwatch};
 use crate::activity::Activity;
-use crate::cancel::CancelToken;
-use crate::program::shown::offset;
-use crate::program::{Op, Program, Step};
-use crate::secrets;
 use crate::session::Session;
-use crate::sink::ResultSink;
-use crate::statement_stats::ModuleId;
 
 const STATEMENTS: u64 = EventId::SqlStatementStarting.bit()
     | EventId::SqlStatementCompleted.bit()

@@ -13,19 +13,19 @@
 
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
+use duramen_access::temporary::{NAME_LIMIT, TemporaryTable, is_temporary, nobodys, owner_mark};
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_observe::Counter;
+use duramen_program::program::same;
+use duramen_program::statements::Kind;
 use duramen_query::host::{Source, Table};
 use duramen_tsql::ast;
 use duramen_txn::TxnKind;
 
 use super::Run;
 use crate::ddl::Ddl;
-use crate::open_db::OpenDb;
-use crate::program::same;
 use crate::session::Session;
-use crate::statements::Kind;
-use crate::temporary::{NAME_LIMIT, TemporaryTable, is_temporary, nobodys, owner_mark};
 
 const TEMPDB: &str = "tempdb";
 /// SET LOCK_TIMEOUT of those that wait as long as it takes.

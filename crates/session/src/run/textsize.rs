@@ -10,7 +10,7 @@ use duramen_query::Plan;
 use duramen_types::spooled::Bytes;
 use duramen_types::{Spooled, Value};
 
-use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 
 /// The columns that are cut, and after how many bytes.
 pub(super) struct Long {

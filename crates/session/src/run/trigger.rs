@@ -13,6 +13,10 @@ use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, TableDef, TriggerDef, trigger_events};
+use duramen_program::firing::Firing;
+use duramen_program::program::BodyOf;
+use duramen_program::programs::Callable;
+use duramen_program::statement_stats::Standing;
 use duramen_query::dml::Dml;
 use duramen_query::host::{Host, Source, TableColumn};
 use duramen_query::memory::{MemoryTable, MemoryTableDef};
@@ -25,12 +29,8 @@ use super::callable::callable;
 use super::nested::Inner;
 use super::{Ended, Run};
 use crate::ddl::Ddl;
-use crate::firing::Firing;
-use crate::program::BodyOf;
-use crate::programs::Callable;
 use crate::run::TypesOf;
 use crate::settings::option;
-use crate::statement_stats::Standing;
 
 impl Run<'_> {
     /// Fires triggers for what a statement has done. The transaction is open.

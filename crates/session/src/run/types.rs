@@ -2,13 +2,13 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
+use duramen_program::table_types::{TableType, TableTypes, object_name, type_name};
+use duramen_program::table_variable;
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, CreateTypeKind, StatementKind};
 use duramen_types::SqlType;
 
 use crate::session::Session;
-use crate::table_types::{TableType, TableTypes, object_name, type_name};
-use crate::table_variable;
 
 /// The types of one database.
 pub struct TypesOf<'s> {

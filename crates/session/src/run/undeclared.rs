@@ -10,7 +10,7 @@ use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast::{self, Expr, ExprKind, QueryExpr, SelectItem, SelectStmt, StatementKind};
 use duramen_types::{MAX_LENGTH, SqlType};
 
-use crate::program::same;
+use duramen_program::program::same;
 
 /// A statement's parameters and their types, in the order in which the text first names them.
 pub(super) type Found = Vec<(String, SqlType)>;

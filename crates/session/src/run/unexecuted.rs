@@ -3,11 +3,11 @@
 //! left to the execution that does not come (docs: SET NOEXEC, Deferred name resolution and compilation).
 
 use duramen_base::{SqlResult, messages};
+use duramen_program::outcome;
+use duramen_program::program::Op;
 use duramen_tsql::ast::{self, StatementKind};
 
 use super::{Ended, Next, Run, command};
-use crate::outcome;
-use crate::program::Op;
 
 impl Run<'_> {
     /// A step that is not run. What ends this state is.

@@ -5,16 +5,17 @@
 use std::fmt::Display;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::security::DB_OWNER;
 use duramen_catalog::security::moment;
 use duramen_catalog::{Security, UserDef};
+use duramen_program::rights::Right;
+use duramen_program::statements::Kind;
 use duramen_tsql::ast;
 
 use super::principals::{cannot, word};
 use super::{Run, not_supported};
 use crate::ddl::Ddl;
-use crate::rights::Right;
-use crate::security::{DB_OWNER, On};
-use crate::statements::Kind;
+use crate::security::On;
 
 /// Roles of SQL Server have ids up to here.
 const LAST_FIXED_ROLE: i32 = 16_399;

@@ -6,19 +6,19 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, SessionId, SqlError, SqlResult, messages};
-use duramen_catalog::security::REVOKED;
+use duramen_catalog::security::{
+    DB_ACCESSADMIN, DB_BACKUPOPERATOR, DB_DATAREADER, DB_DATAWRITER, DB_DDLADMIN,
+    DB_DENYDATAREADER, DB_DENYDATAWRITER, DB_OWNER, DB_SECURITYADMIN, DBO, REVOKED,
+};
 use duramen_catalog::{ModuleDef, SCHEMA_SYS, Snapshot};
+use duramen_program::rights::{Need, Needs, Of, Right};
 use duramen_tsql::ast;
 use duramen_types::Value;
 
-use super::{
-    DB_ACCESSADMIN, DB_BACKUPOPERATOR, DB_DATAREADER, DB_DATAWRITER, DB_DDLADMIN,
-    DB_DENYDATAREADER, DB_DENYDATAWRITER, DB_OWNER, DB_SECURITYADMIN, DBO, Visible, Who,
-};
+use super::{Visible, Who};
 use crate::databases::Databases;
-use crate::open_db::OpenDb;
-use crate::rights::{Need, Needs, Of, Right};
 use crate::session_core::SessionCore;
 
 /// What a permission is asked for.
@@ -260,7 +260,7 @@ impl Caller<'_> {
 
     fn may_on_name(&self, name: &str, right: Right) -> SqlResult<bool> {
         // As the functions and statements that take such a name cut it.
-        let Some(parts) = crate::multipart::parts(name) else {
+        let Some(parts) = duramen_access::multipart::parts(name) else {
             return Ok(false);
         };
         let part = |n: usize| parts.get(n).map(String::as_str).filter(|p| !p.is_empty());
@@ -322,7 +322,7 @@ impl SessionCore {
         asked: Right,
         chain: Option<&str>,
     ) -> SqlResult<()> {
-        if self.who.sysadmin || crate::temporary::is_temporary(name) {
+        if self.who.sysadmin || duramen_access::temporary::is_temporary(name) {
             return Ok(());
         }
         let database = name.database().unwrap_or(&self.database);

@@ -1,7 +1,7 @@
 //! What SET options need: a row each.
 
-use crate::rights::needs::OWN;
-use crate::rights::{Need, Needs, Of, Right};
+use duramen_program::rights::needs::OWN;
+use duramen_program::rights::{Need, Needs, Of, Right};
 
 /// What a SET option needs; `None` for one that is not here. Which of several an option is does not matter to its right.
 pub(crate) fn of_option(name: &str) -> Option<Needs> {

@@ -8,14 +8,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
+use duramen_access::temporary::is_temporary_of;
 use duramen_base::{DbId, ObjectId, SessionId, SqlResult};
+use duramen_catalog::security::DB_OWNER;
 use duramen_catalog::{ObjectDef, ObjectKind, Security, Snapshot};
 use duramen_os::sync::Mutex;
+use duramen_program::rights::Right;
 
-use super::{Caller, DB_OWNER, On, Who};
-use crate::open_db::OpenDb;
-use crate::rights::Right;
-use crate::temporary::is_temporary_of;
+use super::{Caller, On, Who};
 
 /// How many pictures are kept.
 const KEPT: usize = 64;

@@ -11,12 +11,12 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use duramen_access::database_options::option;
 use duramen_base::{DbId, SqlError, SqlResult};
 use duramen_catalog::DatabaseEntry;
 use duramen_os::IoError;
 
 use super::{FIRST_LOG_SEQ, Files, Later, numbered, remove_files};
-use crate::database_options::option;
 use crate::databases::{Databases, entry_of, os_error};
 
 /// The stand-in's files, without their extensions.

@@ -21,10 +21,10 @@ use duramen_observe::events::{Event, EventId, EventValue, Listener};
 use duramen_os::memory::{Broker, Clerk, Tally};
 use duramen_os::sync::{Global, Mutex};
 use duramen_os::time::{self, Instant, WallTime};
+use duramen_program::event_classes::{Column, class};
 
 use crate::activity::Activity;
 use crate::databases::OpenDatabases;
-use crate::event_classes::{Column, class};
 use crate::folders::{Folders, LOG_FOLDER};
 use crate::xe::records::{self, Payload, TRACE, Writer, put_text};
 

@@ -4,6 +4,7 @@
 //! runs; everything else is told when it is the statement's turn.
 
 use duramen_base::{SqlResult, messages};
+use duramen_program::refused::elements;
 use duramen_query::bind::refused_type;
 use duramen_tsql::ast::{
     self, AlterDatabaseAction, AlterIndexAction, AlterTableAction, ConstraintKind, CreateTypeKind,
@@ -13,7 +14,6 @@ use duramen_tsql::ast::{
 use super::refuse;
 use crate::database_ddl;
 use crate::ddl::{alter, indexes, statistics};
-use crate::refused::elements;
 
 /// Of what reading options says, that one is not supported.
 fn only_refusals<T>(read: SqlResult<T>) -> SqlResult<()> {

@@ -1,10 +1,10 @@
 //! `sys.syscharsets`: the character set and the sort order of the default collation. What else a server lists there is
 //! nowhere written down; old clients join the two.
 
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 
 pub(super) struct Set {
     /// 1001 is a character set, 2001 a sort order.

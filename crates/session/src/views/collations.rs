@@ -1,9 +1,9 @@
 //! `sys.fn_helpcollations`: the collations that there are, in words.
 
+use duramen_program::column::*;
 use duramen_types::{CollationId, SqlType as T};
 
 use super::View;
-use crate::column::*;
 
 columns! { (&'static str, CollationId);
     "name", T::SYSNAME, NOT_NULL, |c| text(c.0);

@@ -2,11 +2,11 @@
 
 use duramen_base::SqlResult;
 use duramen_catalog::{ColumnDef, Identity, TableDef};
+use duramen_program::column::*;
 use duramen_types::{CollationId, SqlType as T, TypeId, Value};
 
 use super::objects::tables;
 use super::{View, every};
-use crate::column::*;
 use crate::context::Context;
 
 pub struct Source {
@@ -361,7 +361,7 @@ mod types {
     /// Table types have the type 243, and the id of their object.
     fn of_table_type(o: &ObjectDef) -> Row {
         Row {
-            name: crate::table_types::type_name(&o.name).to_owned(),
+            name: duramen_program::table_types::type_name(&o.name).to_owned(),
             system: 243,
             id: o.id.0,
             schema: o.schema,

@@ -1,9 +1,9 @@
 //! `sys.configurations`: the options of SQL Server's sp_configure, with what is configured and what holds (`settings`).
 
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::context::Context;
 use crate::settings::Setting;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlResult};
 use duramen_catalog::{ModuleDef, ObjectKind, Snapshot, TableDef};
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::objects::{Object, object_columns};
-use crate::column::*;
 use crate::context::Context;
 use crate::security::Visible;
 
@@ -233,7 +233,7 @@ mod modules {
         "definition", T::NVARCHAR_MAX, NULL, |m| text_or_null(Some(&*m.text).filter(|_| m.1));
         "uses_ansi_nulls", T::BIT, NULL, |m| bit(m.ansi_nulls);
         "uses_quoted_identifier", T::BIT, NULL, |m| bit(m.quoted_identifier);
-        "is_schema_bound", T::BIT, NULL, |m| bit(crate::schema_bound::is_schema_bound(m));
+        "is_schema_bound", T::BIT, NULL, |m| bit(duramen_program::schema_bound::is_schema_bound(m));
         "uses_database_collation", T::BIT, NULL, |_| bit(false);
         "is_recompiled", T::BIT, NULL, |_| bit(false);
         "null_on_null_input", T::BIT, NULL, |_| bit(false);
@@ -256,7 +256,7 @@ mod modules {
 
     /// The procedures and views of the system that are T-SQL themselves.
     pub const SYSTEM_SQL_MODULES: View = View::new("system_sql_modules", FACTS, COLUMNS, |_, _| {
-        let all = crate::resource::listed();
+        let all = duramen_program::resource::listed();
         Ok(all.map(|m| row(&Shown(m.clone(), true))).collect())
     });
 }

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use duramen_base::DbId;
 use duramen_observe::{CounterKind, CounterValue, DbCounter, FileIoSnapshot, LOGICAL_DISK};
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::context::Context;
 
 pub struct Source {

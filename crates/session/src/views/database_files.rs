@@ -1,13 +1,13 @@
 //! `sys.database_files` and `sys.master_files`: the files of the current database, and of all.
 
+use duramen_access::database_options::option;
+use duramen_access::open_db::OpenDb;
 use duramen_catalog::{DatabaseEntry, FileEntry, FileKind};
+use duramen_program::column::*;
+use duramen_program::rights::Right;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
-use crate::database_options::option;
-use crate::open_db::OpenDb;
-use crate::rights::Right;
 
 /// Pages of a log file that has no MAXSIZE: 2 TB.
 const LOG_MAX_PAGES: i32 = 268_435_456;

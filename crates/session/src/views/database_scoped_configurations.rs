@@ -3,12 +3,12 @@
 //!
 //! What nothing here follows has its default and no other value: `run::scoped`.
 
+use duramen_program::rights::needs::VISIBLE;
 use duramen_storage::default_commit_wait;
 use duramen_types::{SqlType, Value};
 use duramen_wal::LogProfile;
 
 use super::View;
-use crate::rights::needs::VISIBLE;
 
 const COMMIT_WAIT: i32 = 0x4000_0001;
 const LOG_PROFILE: i32 = 0x4000_0002;

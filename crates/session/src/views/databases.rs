@@ -4,18 +4,18 @@
 
 use std::sync::Arc;
 
+use duramen_access::database_options::model_of;
+use duramen_access::database_options::option;
+use duramen_access::database_options::switch;
+use duramen_access::open_db::OpenDb;
 use duramen_catalog::DatabaseEntry;
+use duramen_program::column::*;
 use duramen_txn::SnapshotState;
 use duramen_types::{CollationId, SqlType as T, Value};
 
 use super::View;
 use crate::backup::model_name;
-use crate::column::*;
-use crate::database_options::model_of;
-use crate::database_options::option;
-use crate::database_options::switch;
 use crate::databases::durability_of;
-use crate::open_db::OpenDb;
 use crate::unavailable::DatabaseState;
 
 pub struct Source {

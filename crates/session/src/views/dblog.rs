@@ -6,17 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{AllocUnitId, Lsn, PageId, RowsetId, SqlError, SqlResult, XdesId, messages};
 use duramen_catalog::TableDef;
+use duramen_program::column::*;
 use duramen_storage::RowsetDef;
 use duramen_txn::ABORT_RESERVE;
 use duramen_types::{ConvertCtx, DateTime, SqlType as T, Value, convert};
 use duramen_wal::record::{Lop, PageFields, RecordView};
 
 use super::{RowStream, View};
-use crate::column::*;
 use crate::context::Context;
-use crate::open_db::OpenDb;
 
 /// A record with what was read out of it.
 pub struct Source<'a> {

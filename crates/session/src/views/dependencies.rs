@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use duramen_catalog::{ModuleDef, ObjectKind, Snapshot};
+use duramen_program::column::*;
 use duramen_tsql::ast::{CreateModule, ObjectName, StatementKind};
 use duramen_tsql::names::{self, Use};
 use duramen_tsql::{ParseOptions, parse_batch, parse_name};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::context::Context;
 
 /// A name in a module.
@@ -49,8 +49,9 @@ fn is_passing(name: &ObjectName, of: Use) -> bool {
     name.name().starts_with('#')
         || schema.is_some_and(|s| system.iter().any(|o| s.eq_ignore_ascii_case(o)))
         || of == Use::Procedure
-            && (crate::resource::find(schema, name.name(), ObjectKind::PROCEDURE).is_some()
-                || crate::coded::find(schema, name.name()).is_some())
+            && (duramen_program::resource::find(schema, name.name(), ObjectKind::PROCEDURE)
+                .is_some()
+                || duramen_program::coded::find(schema, name.name()).is_some())
 }
 
 fn id_of(snapshot: &Snapshot, name: &ObjectName) -> Option<i32> {

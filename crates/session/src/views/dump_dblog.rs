@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use duramen_base::{Lsn, SqlError, SqlResult, messages};
 use duramen_os::{Disk, OpenOptions};
+use duramen_program::rights::needs::CONTROL_SERVER;
 use duramen_query::Row;
 use duramen_storage::backup::{LogBlocks, Medium};
 use duramen_storage::format::page::page_type;
@@ -21,7 +22,6 @@ use duramen_wal::{LogFileReader, OpenBlock};
 use super::dblog::{self, Names, bound};
 use super::{RowStream, View};
 use crate::context::Context;
-use crate::rights::needs::CONTROL_SERVER;
 
 pub const VIEW: View = View::streamed("fn_dump_dblog", CONTROL_SERVER, dblog::COLUMNS, stream);
 

@@ -4,11 +4,11 @@
 //! dispatched.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::column::*;
 use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::context::Context;
 use crate::xe::file::{self, Stored};
 use crate::xe::objects;

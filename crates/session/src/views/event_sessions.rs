@@ -1,10 +1,10 @@
 //! `sys.server_event_sessions` and what belongs to it: event sessions as they were created.
 
+use duramen_program::column::*;
 use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::xe::Entry;
 use crate::xe::definition::{EventDef, Retention, Setting, TargetDef};
 use crate::xe::objects::ActionId;

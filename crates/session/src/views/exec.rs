@@ -1,7 +1,7 @@
 //! `sys.dm_exec_sessions`, `sys.dm_exec_requests` and `sys.dm_exec_connections`.
 //!
 //! Memory is not measured for each session: where its columns allow no NULL they are 0. Processor time is that of the
-//! requests and their helpers (`crate::work`). Reads are pages from the disk, writes pages made dirty; those of the statement
+//! requests and their helpers (`duramen_program::work`). Reads are pages from the disk, writes pages made dirty; those of the statement
 //! at hand are seen between its batches of rows. The server's own threads are listed to those with VIEW SERVER STATE,
 //! recoveries of databases as DB STARTUP; what they read and write is not counted.
 
@@ -11,6 +11,10 @@ use std::sync::Arc;
 use duramen_base::SessionId;
 use duramen_observe::{BackgroundTask, WaitingTask, background_tasks};
 use duramen_os::time::WallTime;
+use duramen_program::column::*;
+use duramen_program::login::LoginRequest;
+use duramen_program::rights::Right;
+use duramen_program::work::Times;
 use duramen_storage::Recovering;
 use duramen_types::{SqlType as T, Value};
 
@@ -18,13 +22,9 @@ use super::View;
 use super::query_stats::AtStatement;
 use super::tasks::{address as task_address, scheduler_of};
 use crate::activity::{Activity, Glance};
-use crate::column::*;
 use crate::context::Context;
-use crate::login::LoginRequest;
 use crate::memory_grants::Asked;
-use crate::rights::Right;
 use crate::security::Who;
-use crate::work::Times;
 
 pub struct Source {
     who: Arc<Activity>,
@@ -142,7 +142,7 @@ impl Source {
         statement.map_or(Value::Null, |a| value(a).clone())
     }
 
-    fn on(&self, option: impl Fn(&crate::options::Options) -> bool) -> Value {
+    fn on(&self, option: impl Fn(&duramen_program::options::Options) -> bool) -> Value {
         bit(option(&self.now.options))
     }
 }

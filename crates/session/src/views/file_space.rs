@@ -2,11 +2,11 @@
 //! tempdb: neither takes pages of a file. Tables of the system count as objects of users, as in SQL Server.
 //! <https://learn.microsoft.com/sql/relational-databases/system-dynamic-management-views/sys-dm-db-file-space-usage-transact-sql>
 
+use duramen_program::column::*;
 use duramen_storage::FileSpace;
 use duramen_types::SqlType as T;
 
 use super::View;
-use crate::column::*;
 
 pub struct Source {
     database: u16,

@@ -69,7 +69,7 @@ pub const COLUMNS: &[(&str, T, bool)] = &[
 
 pub const VIEW: View = View::of_host(
     "dm_exec_describe_first_result_set",
-    crate::rights::needs::ASKS,
+    duramen_program::rights::needs::ASKS,
     COLUMNS,
     rows,
 );

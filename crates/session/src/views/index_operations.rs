@@ -21,12 +21,12 @@
 //! neither in rows nor in pages of their own. SQL Server has no row for what it has not in its cache; here every rowset has.
 
 use duramen_base::SqlResult;
+use duramen_program::column::*;
 use duramen_query::Row;
 use duramen_storage::OperationCounts;
 use duramen_types::{SqlType as T, Value};
 
 use super::{View, rowsets};
-use crate::column::*;
 use crate::context::Context;
 
 pub struct Source {

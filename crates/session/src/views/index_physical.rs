@@ -4,13 +4,13 @@
 //! fragmentation.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::column::*;
 use duramen_query::Row;
 use duramen_storage::{Level, Records, Scan};
 use duramen_types::{SqlType as T, Value};
 
 use super::rowsets::{Found, unit_name, units};
 use super::{View, rowsets};
-use crate::column::*;
 use crate::context::Context;
 
 pub struct Source {

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
+use duramen_access::usage::{Usage, Use};
+use duramen_program::column::*;
 use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
-use crate::usage::{Usage, Use};
 
 pub struct Source {
     database: u16,

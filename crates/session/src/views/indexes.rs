@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use duramen_base::SqlResult;
 use duramen_catalog::{IndexDef, Partitioned, TableDef};
+use duramen_program::column::*;
 use duramen_storage::RowsetDef;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::objects::tables;
-use crate::column::*;
 use crate::context::Context;
 
 /// A heap or an index.

@@ -4,12 +4,12 @@
 //! matter to nobody). NULL, or 0, for the request means the one at hand. Without VIEW SERVER STATE everybody sees the own
 //! session alone.
 
+use duramen_program::column::*;
+use duramen_program::rights::Right;
 use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
-use crate::rights::Right;
 
 pub struct Source {
     is_call: bool,

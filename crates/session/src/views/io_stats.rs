@@ -4,11 +4,11 @@
 use duramen_base::SqlResult;
 use duramen_catalog::FileKind;
 use duramen_observe::FileIoSnapshot;
+use duramen_program::column::*;
 use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::context::Context;
 
 pub struct Source {

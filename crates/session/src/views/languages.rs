@@ -1,10 +1,10 @@
 //! `sys.syslanguages`.
 
+use duramen_program::column::*;
 use duramen_types::language::LanguageData;
 use duramen_types::{Language, SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 
 columns! { &'static LanguageData;
     "langid", T::SMALLINT, NOT_NULL, |l| small(l.id);

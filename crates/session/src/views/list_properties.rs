@@ -6,11 +6,11 @@
 
 use duramen_catalog::properties::{PropertyDef, class};
 use duramen_catalog::{ObjectDef, ObjectKind, Snapshot, fold};
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::objects::snapshot;
-use crate::column::*;
 
 pub struct Found {
     kind: Option<String>,

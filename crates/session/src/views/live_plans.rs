@@ -6,6 +6,9 @@
 
 use std::sync::Arc;
 
+use duramen_program::column::*;
+use duramen_program::program::Program;
+use duramen_program::program::handle::{handle_bytes, sql_handle};
 use duramen_query::Row;
 use duramen_query::profile::Counts;
 use duramen_query::showplan::PlanLine;
@@ -13,9 +16,6 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use crate::activity::Activity;
-use crate::column::*;
-use crate::program::Program;
-use crate::program::handle::{handle_bytes, sql_handle};
 
 fn plan_handle(program: &Program) -> Value {
     let first = if program.stats.module().is_some() {

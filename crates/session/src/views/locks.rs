@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duramen_base::SessionId;
+use duramen_program::column::*;
 use duramen_txn::lock::LockStatus;
 use duramen_txn::{LockInfo, Resource};
 use duramen_types::{SqlType as T, Value};
@@ -11,7 +12,6 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use crate::activity::Activity;
 use crate::app_locks::Shown;
-use crate::column::*;
 use crate::context::Context;
 
 /// What a page, row or key belongs to: its rowset; an object: itself.

@@ -1,11 +1,11 @@
 //! `sys.dm_db_log_info(database_id)`: a row a VLF.
 
 use duramen_base::Lsn;
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 use duramen_wal::VlfInfo;
 
 use super::{View, database_argument};
-use crate::column::*;
 
 pub struct Source {
     database: u16,

@@ -2,11 +2,11 @@
 //! file of each open database, counted since the database was opened.
 
 use duramen_base::DbId;
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 use duramen_wal::{LogPreparation, LogProfile};
 
 use super::View;
-use crate::column::*;
 
 pub struct Source {
     database: DbId,

@@ -1,11 +1,11 @@
 //! `sys.dm_db_log_space_usage`: how full the log of the current database is.
 
 use duramen_base::Lsn;
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 use duramen_wal::LogSpace;
 
 use super::View;
-use crate::column::*;
 
 pub struct Source {
     database: u16,

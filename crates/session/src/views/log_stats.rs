@@ -1,12 +1,12 @@
 //! `sys.dm_db_log_stats(database_id)`: a database's log in one row.
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::Lsn;
+use duramen_program::column::*;
 use duramen_types::{DateTime, SqlType as T, Value};
 use duramen_wal::{LogSpace, VlfInfo};
 
 use super::{View, database_argument};
-use crate::column::*;
-use crate::open_db::OpenDb;
 
 pub struct Source {
     database: u16,

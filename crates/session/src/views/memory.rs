@@ -6,10 +6,10 @@
 
 use duramen_os::memory::{CLERKS, Clerk as Of};
 use duramen_os::{heap, machine, thread};
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::context::Context;
 use crate::instance::Instance;
 

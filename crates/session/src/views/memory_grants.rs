@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use duramen_os::time;
+use duramen_program::column::*;
+use duramen_program::program::Program;
+use duramen_program::program::handle::handle_bytes;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::query_stats::text_handle;
-use crate::column::*;
 use crate::memory_grants::Asked;
-use crate::program::Program;
-use crate::program::handle::handle_bytes;
 
 const KB: u64 = 1024;
 

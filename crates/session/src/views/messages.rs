@@ -1,10 +1,10 @@
 //! `sys.messages`: the message catalogue, in the one language that it has.
 
 use duramen_base::messages::{ALL, Message};
+use duramen_program::column::*;
 use duramen_types::SqlType as T;
 
 use super::View;
-use crate::column::*;
 
 /// The LCID of us_english.
 const ENGLISH: i64 = 1033;

@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_program::column::*;
+use duramen_program::missing_indexes::{Group, Statement, Uses};
 use duramen_tsql::ast::bracketed;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::context::Context;
-use crate::missing_indexes::{Group, Statement, Uses};
 
 fn all(cx: &Context) -> Vec<Arc<Group>> {
     cx.instance

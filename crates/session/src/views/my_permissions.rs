@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::SqlResult;
 use duramen_catalog::{ObjectKind, Snapshot};
+use duramen_program::column::*;
+use duramen_program::rights::Right;
 use duramen_tsql::ast::ObjectName;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::context::Context;
-use crate::open_db::OpenDb;
-use crate::rights::Right;
 use crate::security::On;
 
 pub struct Held {
@@ -109,8 +109,8 @@ fn objects(cx: &Context, securable: &str) -> SqlResult<Vec<Held>> {
     if of_system {
         // What everybody may look at, and what the caller may, as far as no argument decides.
         let declared = super::declared_object(name.name()).map(|(_, v, _)| v.needs);
-        let module = crate::resource::object(Some("sys"), name.name());
-        let needs = declared.or_else(|| module.map(|m| crate::resource::needs(m)));
+        let module = duramen_program::resource::object(Some("sys"), name.name());
+        let needs = declared.or_else(|| module.map(|m| duramen_program::resource::needs(m)));
         let caller = cx.caller();
         let refused = || duramen_base::SqlError::print(String::new());
         let may = needs.is_some_and(|n| caller.require(&n, &[], |_| refused()).is_ok());

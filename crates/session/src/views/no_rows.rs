@@ -2,13 +2,13 @@
 //! `sys.dm_io_virtual_file_stats` does.
 
 use duramen_base::SqlResult;
+use duramen_program::column::{NOT_NULL, NULL};
+use duramen_program::rights::needs::{DATABASE_STATE, FACTS, SERVER_STATE};
 use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::{View, io_stats};
-use crate::column::{NOT_NULL, NULL};
 use crate::context::Context;
-use crate::rights::needs::{DATABASE_STATE, FACTS, SERVER_STATE};
 
 const NAME: T = T::nvarchar(128);
 const DESC: T = T::nvarchar(60);

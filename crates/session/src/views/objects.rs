@@ -8,10 +8,10 @@ use std::sync::Arc;
 use duramen_base::SqlResult;
 use duramen_catalog::system_tables::{SystemTable, system_tables};
 use duramen_catalog::{ObjectDef, ObjectKind, SCHEMA_SYS, SchemaDef, Snapshot, TableDef};
+use duramen_program::column::*;
 use duramen_types::{DateTime, SqlType as T, Value};
 
 use super::{View, every};
-use crate::column::*;
 use crate::context::Context;
 
 /// When the declared objects were made: they come with the program.
@@ -142,7 +142,7 @@ fn users(cx: &Context) -> SqlResult<Vec<Object>> {
 
 /// Views and functions that are declared.
 pub fn declared() -> impl Iterator<Item = Object> {
-    let modules = crate::resource::listed().map(|m| Object {
+    let modules = duramen_program::resource::listed().map(|m| Object {
         schema: m.schema,
         ..Object::declared(&m.name, m.id.0, m.kind)
     });
@@ -154,7 +154,7 @@ pub fn declared() -> impl Iterator<Item = Object> {
         };
         Object::declared(view.name, id, kind)
     });
-    let coded = crate::coded::all().map(|c| Object::declared(c.name, c.id, c.kind));
+    let coded = duramen_program::coded::all().map(|c| Object::declared(c.name, c.id, c.kind));
     views.chain(modules).chain(coded)
 }
 

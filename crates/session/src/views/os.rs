@@ -7,11 +7,11 @@
 //! may not be NULL are 0.
 
 use duramen_os::{machine, time};
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::memory::{committed, target};
-use crate::column::*;
 use crate::context::Context;
 use crate::load::{self, Load};
 

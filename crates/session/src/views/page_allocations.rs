@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use duramen_base::{AllocUnitId, PageId, SqlError, SqlResult, given_up, messages};
+use duramen_program::column::*;
 use duramen_query::Row;
 use duramen_query::host::RowStream;
 use duramen_storage::format::page::page_type;
@@ -17,7 +18,6 @@ use super::View;
 use super::os::page_kind;
 use super::page_info::percent;
 use super::rowsets::{self, unit_name, units};
-use crate::column::*;
 use crate::context::Context;
 
 pub struct Source {

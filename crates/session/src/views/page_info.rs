@@ -8,6 +8,7 @@
 //! <https://learn.microsoft.com/sql/relational-databases/system-dynamic-management-views/sys-dm-db-page-info-transact-sql>
 
 use duramen_base::{DbId, PageId, SqlError, SqlResult, messages};
+use duramen_program::column::*;
 use duramen_query::Row;
 use duramen_storage::format::alloc::pfs;
 use duramen_storage::format::page::{FLAG_CHECKSUM, FLAG_TORN_BITS, PageRef, page_type};
@@ -16,7 +17,6 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::os::page_kind;
-use crate::column::*;
 use crate::context::Context;
 
 pub struct Source {

@@ -2,10 +2,10 @@
 //! database, the low bytes first.
 //! <https://learn.microsoft.com/sql/relational-databases/system-functions/sys-fn-pagerescracker-transact-sql>
 
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 
 /// Database, file and page.
 type Page = (u16, u16, u32);

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ModuleDef;
+use duramen_program::column::*;
+use duramen_program::resource;
 use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::objects::snapshot;
-use crate::column::*;
-use crate::resource;
 
 pub struct Source {
     module: i32,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use duramen_base::SqlResult;
 use duramen_catalog::{PartitionFunctionDef, PartitionSchemeDef};
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::objects::snapshot;
-use crate::column::*;
 use crate::context::Context;
 
 type Function = Arc<PartitionFunctionDef>;

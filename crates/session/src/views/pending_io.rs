@@ -3,10 +3,10 @@
 //! Addresses of the server's memory are nobody's business: they are 0 or NULL.
 
 use duramen_observe::PendingIo;
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 
 pub struct Source {
     io: PendingIo,

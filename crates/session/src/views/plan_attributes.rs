@@ -7,13 +7,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use duramen_base::{DbId, ObjectId};
+use duramen_program::column::*;
+use duramen_program::plan_cache::Cached;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::query_stats::{Origin, allowed, program_of, text_handle};
-use crate::column::*;
 use crate::context::Context;
-use crate::plan_cache::Cached;
 
 /// A name, the value with its type, whether the plan is found by it.
 type Attribute = (&'static str, T, Value, bool);
@@ -34,7 +34,7 @@ fn options(nulls: bool, quoted: bool) -> i32 {
 /// Of a batch what its key says, of a module what it was made with.
 fn set_options(cx: &Context, cached: &Cached, origin: &Origin) -> Option<i32> {
     if let Some(id) = origin.procedure {
-        if let Some(module) = crate::resource::by_id(id) {
+        if let Some(module) = duramen_program::resource::by_id(id) {
             return Some(options(module.ansi_nulls, module.quoted_identifier));
         }
         let db = cx.instance.databases.get(DbId(origin.database?))?;

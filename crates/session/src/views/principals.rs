@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_catalog::security::{DB_OWNER, DBO, GUEST};
 use duramen_catalog::security::{REVOKED, SERVER_PUBLIC, SERVER_ROLES};
 use duramen_catalog::{LoginDef, PrivilegeDef, Security, UserDef};
+use duramen_program::column::*;
+use duramen_program::rights::Right;
 use duramen_types::{DateTime, SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::context::Context;
-use crate::rights::Right;
-use crate::security::{DB_OWNER, DBO, GUEST, visible_logins};
+use crate::security::visible_logins;
 
 const SID: T = T::varbinary(85);
 const LAST_FIXED_ROLE: i32 = 16_399;

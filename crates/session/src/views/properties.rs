@@ -1,11 +1,11 @@
 //! `sys.extended_properties`.
 
 use duramen_catalog::properties::{PropertyDef, class};
+use duramen_program::column::*;
 use duramen_types::SqlType as T;
 
 use super::View;
 use super::objects::snapshot;
-use crate::column::*;
 
 fn class_name(p: &PropertyDef) -> &'static str {
     match p.class {

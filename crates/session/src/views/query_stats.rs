@@ -10,20 +10,20 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use duramen_base::{DbId, ObjectId, SqlResult};
 use duramen_catalog::ObjectKind;
+use duramen_program::column::*;
+use duramen_program::plan_cache::Cached;
+use duramen_program::plan_xml::{self, Planned};
+use duramen_program::program::Program;
+use duramen_program::program::handle::handle_bytes;
+use duramen_program::program::handle::sql_handle;
+use duramen_program::program::shown::offset;
+use duramen_program::rights::Right;
+use duramen_program::statement_stats::{Measure, StatementStats};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::context::Context;
 use crate::instance::Instance;
-use crate::plan_cache::Cached;
-use crate::plan_xml::{self, Planned};
-use crate::program::Program;
-use crate::program::handle::handle_bytes;
-use crate::program::handle::sql_handle;
-use crate::program::shown::offset;
-use crate::rights::Right;
-use crate::statement_stats::{Measure, StatementStats};
 
 const HANDLE: T = T::varbinary(64);
 const TEXT: T = T::NVARCHAR_MAX;
@@ -184,10 +184,10 @@ pub(crate) fn statement_of(
     program: &Program,
     at: usize,
     planned: &Planned,
-) -> crate::missing_indexes::Statement {
+) -> duramen_program::missing_indexes::Statement {
     let span = program.steps.get(at).map_or((0, 0), |s| s.span);
     let text = program.text.get(span.0..span.1).unwrap_or("");
-    crate::missing_indexes::Statement {
+    duramen_program::missing_indexes::Statement {
         query_hash: plan_xml::query_hash(text),
         plan_hash: duramen_query::showplan::plan_hash(&planned.0),
         sql_handle: sql_handle(program),
@@ -352,14 +352,14 @@ mod procedures {
 
     fn micros(
         s: &Source,
-        of: fn(&StatementStats) -> &crate::statement_stats::Measure,
+        of: fn(&StatementStats) -> &duramen_program::statement_stats::Measure,
         i: usize,
     ) -> Value {
         big(of(&s.program.stats.whole).values(1000)[i])
     }
     fn pages(
         s: &Source,
-        of: fn(&StatementStats) -> &crate::statement_stats::Measure,
+        of: fn(&StatementStats) -> &duramen_program::statement_stats::Measure,
         i: usize,
     ) -> Value {
         big(of(&s.program.stats.whole).values(1)[i])
@@ -587,7 +587,7 @@ mod texts {
         let found = steps.position(|s| {
             let from = offset(&program.text, s.span.0);
             let to = offset(&program.text, s.span.1);
-            let is_one = !crate::program::shown::kind_of(&s.op).is_empty();
+            let is_one = !duramen_program::program::shown::kind_of(&s.op).is_empty();
             is_one && from == start && (end < 0 || to == end)
         });
         found.map(Some).ok_or(())

@@ -1,10 +1,10 @@
 //! `sys.database_recovery_status`: what restores go by, one row per open database.
 
 use duramen_base::Lsn;
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 
 pub struct Source {
     database: u16,
@@ -30,7 +30,7 @@ columns! { Source;
 
 pub const VIEW: View = View::new("database_recovery_status", VISIBLE, COLUMNS, |cx, _| {
     let all = cx.instance.databases.all();
-    let source = |d: &std::sync::Arc<crate::open_db::OpenDb>| Source {
+    let source = |d: &std::sync::Arc<duramen_access::open_db::OpenDb>| Source {
         database: d.db.id.0,
         guid: d.db.boot().own.map_or([0; 16], |o| o.database_guid),
         family: d.db.family(),

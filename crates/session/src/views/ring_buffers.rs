@@ -1,10 +1,10 @@
 //! `sys.dm_os_ring_buffers`: of SQL Server's many buffers those of the scheduler monitor (see `health`), of exceptions, and of
 //! connections as far as logins were refused.
 
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 
 /// A record of one of the buffers.
 pub struct Source {
@@ -29,14 +29,14 @@ pub const VIEW: View = View::new("dm_os_ring_buffers", SERVER_STATE, COLUMNS, |c
         ticks: r.ticks,
         xml: r.xml(),
     });
-    let exceptions = crate::exceptions::records();
+    let exceptions = duramen_program::exceptions::records();
     let exceptions = exceptions.iter().map(|r| Source {
         buffer: 2,
         kind: "RING_BUFFER_EXCEPTION",
         ticks: r.ticks,
         xml: r.xml(),
     });
-    let refusals = crate::exceptions::refusals();
+    let refusals = duramen_program::exceptions::refusals();
     let refusals = refusals.iter().map(|r| Source {
         buffer: 3,
         kind: "RING_BUFFER_CONNECTIVITY",

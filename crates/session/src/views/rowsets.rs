@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{AllocUnitId, SqlResult};
 use duramen_catalog::{IndexDef, TableDef};
 use duramen_storage::RowsetDef;
@@ -12,7 +13,6 @@ use duramen_types::Value;
 
 use crate::context::Context;
 use crate::instance::Instance;
-use crate::open_db::OpenDb;
 
 /// The allocation units of a rowset by their types: 1 rows, 2 large values, 3 what does not fit into rows.
 pub fn units(def: &RowsetDef) -> impl Iterator<Item = (AllocUnitId, u8)> {

@@ -2,10 +2,10 @@
 //! <https://learn.microsoft.com/sql/relational-databases/system-dynamic-management-views/sys-dm-server-registry-transact-sql>
 //! <https://learn.microsoft.com/sql/relational-databases/system-dynamic-management-views/sys-dm-tcp-listener-states-transact-sql>
 
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::registry::{Datum, Entry, of_instance};
 
 columns! { Entry;
@@ -25,7 +25,7 @@ pub use listeners::LISTENERS;
 
 mod listeners {
     use super::*;
-    use crate::login::Listener;
+    use duramen_program::login::Listener;
 
     columns! { Listener;
         "listener_id", T::INT, NOT_NULL, |_| int(1);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use duramen_catalog::PartitionSchemeDef;
+use duramen_program::column::*;
 use duramen_storage::FilegroupInfo;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::objects::snapshot;
-use crate::column::*;
 use crate::context::Context;
 
 pub struct Source {

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
+use duramen_access::statistics;
 use duramen_base::SqlResult;
 use duramen_catalog::{IndexDef, StatisticsDef, TableDef};
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::objects::tables;
-use crate::column::*;
 use crate::context::Context;
-use crate::statistics;
 
 enum Kind<'a> {
     Index(&'a IndexDef),

@@ -4,16 +4,16 @@
 //! Statistics that no plan has asked for since the start are not made yet: their properties are NULL, as SQL Server's of an
 //! empty table are, and they have no steps. NULL itself is the first step of a histogram.
 
+use duramen_access::statistics::Made;
 use duramen_base::SqlResult;
+use duramen_program::column::*;
 use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::objects::tables;
 use super::stats::sources;
-use crate::column::*;
 use crate::context::Context;
-use crate::statistics::Made;
 
 /// Statistics of the current database, by the arguments.
 struct Found {

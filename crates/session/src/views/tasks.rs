@@ -2,12 +2,12 @@
 //! `sys.dm_os_waiting_tasks`; worker and task are the same here.
 
 use duramen_observe::WaitingTask;
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::exec::{background_wait, running_sessions, task_wait};
 use super::os::processors;
-use crate::column::*;
 
 pub struct Task {
     session: u16,

@@ -1,13 +1,13 @@
 //! `sys.traces`, `fn_trace_gettable`, `fn_trace_getinfo` and what the classes and columns of traces are called.
 
 use duramen_base::{SqlError, messages};
+use duramen_program::column::*;
+use duramen_program::event_classes;
+use duramen_program::event_classes::Kind;
 use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
-use crate::event_classes;
-use crate::event_classes::Kind;
 use crate::trace::{FILE_MB, FILES, Field, TraceRow, TraceState, read};
 
 columns! { TraceState;

@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use duramen_base::Lsn;
+use duramen_program::column::*;
 use duramen_txn::{DbPart, Transaction};
 use duramen_types::{DateTime, SqlType as T, Value};
 use duramen_wal::record::RecordView;
 
 use super::View;
 use crate::activity::Activity;
-use crate::column::*;
 use crate::context::Context;
 
 /// An open transaction and whose it is.

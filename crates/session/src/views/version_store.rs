@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use duramen_base::DbId;
+use duramen_program::column::*;
 use duramen_txn::versions::{RowVersion, Snapshot};
 use duramen_txn::{IsolationLevel, Transaction};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use crate::activity::Activity;
-use crate::column::*;
 use crate::context::Context;
 
 pub struct Usage {

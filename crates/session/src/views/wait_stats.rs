@@ -1,10 +1,10 @@
 //! `sys.dm_os_wait_stats`, `sys.dm_exec_session_wait_stats`, `sys.dm_os_latch_stats` and `sys.dm_os_waiting_tasks`.
 
 use duramen_observe::{LatchStat, WaitStat};
+use duramen_program::column::*;
 use duramen_types::SqlType as T;
 
 use super::View;
-use crate::column::*;
 
 columns! { WaitStat;
     "wait_type", DESC, NOT_NULL, |s| text(s.name);

@@ -2,10 +2,10 @@
 //! be asked of them.
 
 use duramen_observe::events::EventId;
+use duramen_program::column::*;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::xe::objects::{self, ActionId, Package, TargetKind};
 use crate::xe::predicate;
 

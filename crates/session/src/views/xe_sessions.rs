@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use duramen_program::column::*;
 use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
-use crate::column::*;
 use crate::xe::definition::{EventDef, Retention};
 use crate::xe::objects::{self, ActionId};
 use crate::xe::running::{BUFFERS, Running, Tally, TargetData};

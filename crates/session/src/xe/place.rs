@@ -6,11 +6,11 @@
 use std::fmt::Write as _;
 
 use duramen_observe::events::{Event, EventValue};
+use duramen_program::program::handle::{handle_bytes, sql_handle};
+use duramen_program::program::shown::offset;
 
 use super::objects::ActionId;
 use crate::activity::{Activity, At};
-use crate::program::handle::{handle_bytes, sql_handle};
-use crate::program::shown::offset;
 
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02X}")).collect()
@@ -53,7 +53,7 @@ fn query_hash(who: &Activity) -> u64 {
     let found = who.statement().and_then(|(program, at)| {
         let span = program.steps.get(at?)?.span;
         let text = program.text.get(span.0..span.1);
-        text.map(crate::plan_xml::query_hash)
+        text.map(duramen_program::plan_xml::query_hash)
     });
     found.unwrap_or(0)
 }

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use duramen_base::{DbId, RowsetId};
 use duramen_os::time::WallTime;
+use duramen_program::program::handle::sql_handle;
 use duramen_storage::RowsetDef;
 
 use super::render::escaped;
 use crate::activity::{Activity, At};
 use crate::databases::OpenDatabases;
-use crate::program::handle::sql_handle;
 
 /// Sessions by number.
 pub(super) type Sessions = BTreeMap<u16, Arc<Activity>>;
@@ -97,7 +97,7 @@ fn isolation(level: u8) -> &'static str {
 
 /// `2026-11-23T07:12:19.417`
 fn moment(nanos: i64) -> String {
-    let shown = crate::timestamp::timestamp(WallTime(i128::from(nanos)));
+    let shown = duramen_program::timestamp::timestamp(WallTime(i128::from(nanos)));
     shown.trim_end_matches('Z').to_owned()
 }
 
@@ -169,10 +169,10 @@ fn frame(out: &mut String, at: &At, names: &Names<'_>) -> Option<()> {
         "<frame procname=\"{}\" line=\"{}\" stmtstart=\"{}\" stmtend=\"{}\" sqlhandle=\"0x{}\" queryhash=\"0x{:016x}\">{}</frame>",
         escaped(&name.unwrap_or_else(|| "unknown".to_owned())),
         step.line,
-        crate::program::shown::offset(&program.text, step.span.0),
-        crate::program::shown::offset(&program.text, step.span.1),
+        duramen_program::program::shown::offset(&program.text, step.span.0),
+        duramen_program::program::shown::offset(&program.text, step.span.1),
         super::place::hex(&sql_handle(program)).to_lowercase(),
-        crate::plan_xml::query_hash(statement),
+        duramen_program::plan_xml::query_hash(statement),
         escaped(statement),
     );
     Some(())

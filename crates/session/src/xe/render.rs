@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use duramen_observe::events::EventValue;
 use duramen_os::time::WallTime;
+use duramen_program::timestamp::timestamp;
 
 use super::definition::EventDef;
 use super::objects;
-use crate::timestamp::timestamp;
 
 /// An event that a session has taken.
 #[derive(Clone, Debug)]

@@ -1,7 +1,9 @@
 //! Bulk loads count their rows for the database that they go to.
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::SqlResult;
-use duramen_session::{BulkSource, CancelToken, TextSink};
+use duramen_program::text::TextSink;
+use duramen_session::BulkSource;
 use duramen_types::{SqlType, Value};
 
 use crate::{instance, login, run};

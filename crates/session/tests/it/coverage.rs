@@ -186,11 +186,9 @@ fn used() -> (BTreeSet<String>, String) {
         }
     }
     let mut procedures = String::new();
-    texts(
-        &root().join("crates/session/src/resource"),
-        "sql",
-        &mut procedures,
-    );
+    for dir in ["crates/program/src/resource", "crates/session/src/history"] {
+        texts(&root().join(dir), "sql", &mut procedures);
+    }
     let all = words(&code).into_iter().map(str::to_owned).collect();
     (all, procedures)
 }

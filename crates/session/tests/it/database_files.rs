@@ -422,10 +422,10 @@ fn login_as(
     user: &str,
     password: &str,
 ) -> duramen_session::Session {
-    let request = duramen_session::LoginRequest {
+    let request = duramen_program::login::LoginRequest {
         user: user.to_owned(),
         password: password.to_owned(),
-        ..duramen_session::LoginRequest::default()
+        ..duramen_program::login::LoginRequest::default()
     };
     instance.login(&request).expect("the login is there")
 }

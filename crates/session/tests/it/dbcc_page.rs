@@ -69,7 +69,7 @@ fn only_sysadmin_looks_at_pages() {
         &mut s,
         "USE d; CREATE USER l FOR LOGIN l; ALTER ROLE db_owner ADD MEMBER l",
     );
-    let request = duramen_session::LoginRequest {
+    let request = duramen_program::login::LoginRequest {
         user: "l".to_owned(),
         password: "Secret-2".to_owned(),
         database: "d".to_owned(),

@@ -32,10 +32,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::SqlError;
-use duramen_session::{
-    CancelToken, ColumnMeta, Done, EnvChange, LoginRequest, ResultSink, Session,
-};
+use duramen_program::login::LoginRequest;
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
+use duramen_session::Session;
 use duramen_types::{ConvertCtx, SqlType, TypeId, Value, to_display};
 
 #[test]

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use duramen_os::random::Rng;
 use duramen_os::{Env, OpenOptions};
-use duramen_session::{Instance, LoginRequest, Session};
+use duramen_program::login::LoginRequest;
+use duramen_session::{Instance, Session};
 
 use super::{Started, config, login, number_from, run};
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use duramen_os::sim::SimDisk;
-use duramen_session::{Instance, LoginRequest, Session};
+use duramen_program::login::LoginRequest;
+use duramen_session::{Instance, Session};
 
 use super::{login, run, start};
 

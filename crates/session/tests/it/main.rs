@@ -95,11 +95,12 @@ mod zeroing;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use duramen_access::cancel::CancelToken;
 use duramen_os::Env;
 use duramen_os::sim::SimDisk;
-use duramen_session::{
-    CancelToken, Instance, InstanceConfig, LoginRequest, Session, StorageConfig, TextSink,
-};
+use duramen_program::login::LoginRequest;
+use duramen_program::text::TextSink;
+use duramen_session::{Instance, InstanceConfig, Session, StorageConfig};
 
 /// An instance that closes with its test: until then its threads would keep it, and the memory of its disk.
 struct Started(Arc<Instance>);

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use duramen_access::cancel::CancelToken;
 use duramen_os::sim::{Simulation, seeds};
 use duramen_os::thread;
+use duramen_program::text::TextSink;
 use duramen_query::host::Parallelism;
-use duramen_session::{CancelToken, Instance, Session, TextSink};
+use duramen_session::{Instance, Session};
 
 use super::{Alone, alone, login, run, start};
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use duramen_os::sim::SimDisk;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::thread;
-use duramen_session::{Instance, LoginRequest};
+use duramen_program::login::LoginRequest;
+use duramen_session::Instance;
 
 use super::{Started, config, login, run, start};
 

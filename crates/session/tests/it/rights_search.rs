@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use duramen_os::sim::SimDisk;
-use duramen_session::{Instance, LoginRequest, Session, reference};
+use duramen_program::login::LoginRequest;
+use duramen_session::{Instance, Session, reference};
 
 use super::{login, run, start};
 

@@ -272,8 +272,8 @@ fn a_call_is_a_request_like_a_batch() {
     let instance = instance();
     let (mut a, mut b) = (login(&instance), login(&instance));
     let call = |s: &mut duramen_session::Session, sql: &str| {
-        let mut sink = duramen_session::TextSink::default();
-        let cancel = duramen_session::CancelToken::default();
+        let mut sink = duramen_program::text::TextSink::default();
+        let cancel = duramen_access::cancel::CancelToken::default();
         s.execute_sql(sql, "", &[], &mut sink, &cancel);
         sink.lines
     };

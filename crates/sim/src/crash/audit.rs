@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use duramen_access::open_db::OpenDb;
 use duramen_base::{SessionId, SqlError};
 use duramen_catalog::ObjectKind;
 use duramen_os::Disk;
 use duramen_os::sim::SimDisk;
-use duramen_session::OpenDb;
 use duramen_session::{Instance, Session};
 use duramen_storage::{LockHint, ScanSpec, check};
 use duramen_txn::{IsolationLevel, Transaction, TxnKind};

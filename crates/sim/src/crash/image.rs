@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use duramen_access::cancel::CancelToken;
 use duramen_os::sim::{SimDisk, Simulation};
-use duramen_session::{CancelToken, Instance, InstanceConfig, LoginRequest, Session};
-use duramen_session::{StorageConfig, TextSink};
+use duramen_program::login::LoginRequest;
+use duramen_program::text::TextSink;
+use duramen_session::StorageConfig;
+use duramen_session::{Instance, InstanceConfig, Session};
 
 use super::model::{ACCOUNTS, DATABASES, MAX_SESSIONS};
 

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::SqlError;
 use duramen_os::sim::SimDisk;
 use duramen_os::sync::{Condvar, Mutex};
-use duramen_session::{CancelToken, ColumnMeta, Done, EnvChange, Instance, ResultSink, Session};
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
+use duramen_session::{Instance, Session};
 use duramen_txn::gate::{Outcome, Outlet, Submit};
 use duramen_types::Value;
 

@@ -2,10 +2,12 @@
 
 use std::sync::OnceLock;
 
+use duramen_access::cancel::CancelToken;
 use duramen_os::Disk;
 use duramen_os::memory::Broker;
 use duramen_os::sim::SimDisk;
-use duramen_session::{CancelToken, Instance, TextSink};
+use duramen_program::text::TextSink;
+use duramen_session::Instance;
 use duramen_storage::backup::Medium;
 
 use crate::crash::image;

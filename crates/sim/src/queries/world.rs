@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::SqlError;
 use duramen_os::random::Rng;
 use duramen_os::sim::SimDisk;
 use duramen_os::time;
-use duramen_session::{
-    CancelToken, ColumnMeta, Done, EnvChange, Instance, InstanceConfig, LoginRequest, ResultSink,
-    Session, StorageConfig,
-};
+use duramen_program::login::LoginRequest;
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
+use duramen_session::{Instance, InstanceConfig, Session, StorageConfig};
 use duramen_types::Value;
 
 use super::both::{Both, same};

@@ -68,8 +68,8 @@ pub const ATTACKS: &[Attack] = &[
             .into()
     }),
     ("rows that changed, to the client", |_| {
-        "DROP TABLE IF EXISTS #t; SELECT a.id, a.pad INTO #t FROM d.dbo.wide a CROSS JOIN d.dbo.few b WHERE b.id <= 8; \
-         UPDATE #t SET id = 0 OUTPUT inserted.id, deleted.pad; DROP TABLE #t"
+        "DROP TABLE IF EXISTS #t; BEGIN TRY SELECT a.id, a.pad INTO #t FROM d.dbo.wide a CROSS JOIN d.dbo.few b WHERE b.id <= 8; \
+         UPDATE #t SET id = 0 OUTPUT inserted.id, deleted.pad; DROP TABLE #t END TRY BEGIN CATCH THROW END CATCH"
             .into()
     }),
     ("a join of one key", |_| {

@@ -77,11 +77,12 @@ fn recovery_with_little_memory_is_bounded() {
         &mut client,
         "BEGIN TRAN; UPDATE d.dbo.wide SET pad = LOWER(pad)",
     );
+    // As many rows in each round: those that come are not among those that are read.
     for _ in 0..rounds {
         rows(
             &mut client,
             "DECLARE @i int = 0; WHILE @i < 5000 BEGIN INSERT d.dbo.mine VALUES (@i, 'l'); SET @i += 1 END; \
-             INSERT d.dbo.wide SELECT a.id, a.pad FROM d.dbo.wide a CROSS JOIN d.dbo.few b WHERE a.id <= 500 AND b.id <= 20; \
+             INSERT d.dbo.wide SELECT a.id + 5000, a.pad FROM d.dbo.wide a CROSS JOIN d.dbo.few b WHERE a.id <= 500 AND b.id <= 20; \
              INSERT d.dbo.mine SELECT a.id, 'm' FROM d.dbo.wide a CROSS JOIN d.dbo.few b WHERE a.id <= 1000",
         );
     }

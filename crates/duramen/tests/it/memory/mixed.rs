@@ -154,10 +154,12 @@ fn whatever_comes_together_is_named_and_bounded() {
         println!("session {n}: {names:?}");
     }
     let most = looks.iter().max_by_key(|l| l.clerks.abs_diff(l.resident));
-    let largest = looks.iter().max_by_key(|l| l.resident);
+    if let Some(largest) = looks.iter().max_by_key(|l| l.resident) {
+        println!("largest: {} MB, {:?}", largest.resident, largest.most);
+    }
     let unnamed = looks.iter().max_by_key(|l| l.unnamed);
     println!(
-        "seed {seed}, {} looks: largest {largest:?}, most apart {most:?}, most unnamed {unnamed:?}",
+        "seed {seed}, {} looks: most apart {most:?}, most unnamed {unnamed:?}",
         looks.len()
     );
     let apart = looks

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use duramen_session::{Instance, LoginRequest, Session};
+use duramen_program::login::LoginRequest;
+use duramen_session::{Instance, Session};
 
 use super::table::Line;
 use crate::{login, run};

@@ -159,7 +159,7 @@ fn connect_denied_keeps_out() {
     all("GRANT CONNECT TO guest", true, true);
     all("REVOKE CONNECT FROM guest", true, false);
     fine(&mut sa, "USE master; DENY CONNECT SQL TO l0");
-    let request = duramen_session::LoginRequest {
+    let request = duramen_program::login::LoginRequest {
         user: "l0".to_owned(),
         password: "Secret-2".to_owned(),
         ..Default::default()

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult};
 use duramen_os::sim::SimDisk;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::thread::{self, JoinHandle};
 use duramen_os::time;
-use duramen_session::{
-    BulkSource, CancelToken, ColumnMeta, Done, EnvChange, Instance, ResultSink, Session,
-};
+use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
+use duramen_session::{BulkSource, Instance, Session};
 use duramen_types::{SqlType, Value};
 
 use super::super::image;

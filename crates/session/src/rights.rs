@@ -1,7 +1,0 @@
-//! What may be granted, and what each statement, view, function and procedure needs of it: the words alone.
-
-pub mod needs;
-mod right;
-
-pub(crate) use self::needs::{Need, Needs, Of};
-pub(crate) use self::right::Right;
