@@ -164,7 +164,10 @@ fn numbered(line: &str) -> Option<(usize, String)> {
 
 /// Assertions outside tests in the rooms of the engine, each with a message: `debug_assert!` and `assert!`, `_eq` and `_ne`.
 fn assertions(sources: &[(PathBuf, String)]) -> usize {
-    const ROOMS: [&str; 6] = ["storage", "txn", "wal", "access", "program", "session"];
+    const ROOMS: [&str; 11] = [
+        "storage", "txn", "wal", "access", "program", "core", "define", "events", "admin",
+        "inspect", "session",
+    ];
     const FORMS: [&str; 5] = [
         "debug_assert!(",
         "debug_assert_eq!(",
@@ -239,7 +242,7 @@ mod tests {
         ("crates/os/src/sim.rs", "rules for code that is simulated"),
         ("crates/os/src/stack.rs", "two ways to bound a walk"),
         (
-            "crates/session/src/xe/room.rs",
+            "crates/events/src/xe/room.rs",
             "why nobody waits for ever: an argument over other rooms",
         ),
         ("crates/sim/src/crash/backups.rs", "what a run asserts"),

@@ -8,8 +8,8 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use duramen_base::Lsn;
+use duramen_inspect::log_records::{self, Blocks};
 use duramen_os::Env;
-use duramen_session::log_records::{self, Blocks};
 use duramen_types::{Value, to_display};
 use duramen_wal::LogFileReader;
 use duramen_wal::record::RecordView;

@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_core::databases::StorageConfig;
+use duramen_core::instance_core::InstanceConfig;
+use duramen_core::places::FilesConfig;
+use duramen_events::error_log::ErrorLog;
 use duramen_lab::dashboard::Dashboard;
 use duramen_os::{DiskFile, Env, OpenOptions, machine, random, thread};
 use duramen_server::{Credential, CredentialError, EngineBackend, Server, ServerConfig, TlsSetup};
-use duramen_session::{ErrorLog, FilesConfig, Instance, InstanceConfig, StorageConfig};
 
 use crate::console::say;
 use crate::options::{self, Options, Parsed};
@@ -47,7 +50,7 @@ fn serve(options: &Options) -> Result<(), String> {
     // Where the kernel refuses, as many clients come in as it allows.
     let _ = machine::raise_open_files();
     let dir = &options.data_dir;
-    duramen_session::refuse_newer_directory(&env, dir).map_err(|e| text(&e))?;
+    duramen_core::startup::refuse_newer_directory(&env, dir).map_err(|e| text(&e))?;
     duramen_os::keep_back(options.keep_free);
     env.disk
         .create_dir_all(dir)
@@ -74,7 +77,8 @@ fn serve(options: &Options) -> Result<(), String> {
         server_name: server_name(),
         storage: storage(&env, options),
     };
-    let instance = Instance::start_early(&env, config, Arc::new(say)).map_err(|e| text(&e))?;
+    let instance =
+        duramen_session::start_early(&env, config, Arc::new(say)).map_err(|e| text(&e))?;
     // It may have been changed since the first start: who says what it is now is right.
     if differs && !given.is_some_and(|password| instance.is_password_of_sa(password)) {
         return Err(text(&CredentialError::Differs));
@@ -87,9 +91,7 @@ fn serve(options: &Options) -> Result<(), String> {
             .engine
             .set_extents_in_turn(EXTENTS_IN_TURN);
     }
-    instance
-        .trace_on(&options.trace_flags)
-        .map_err(|e| e.message)?;
+    duramen_inspect::dbcc::trace_on(&instance, &options.trace_flags).map_err(|e| e.message)?;
     let gate = Arc::clone(&instance.databases.gate);
     let backend = EngineBackend::new(Arc::clone(&instance), gate, credential, token);
     let mut config = ServerConfig::new(options.listen);

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use duramen_access::cancel::CancelToken;
 use duramen_access::version;
 use duramen_base::{SqlError, SqlResult};
+use duramen_events::instance::Instance;
 use duramen_observe::{Attached, SessionWaits, attach};
 use duramen_os::memory::Broker;
 use duramen_program::sink::ResultSink;
-use duramen_session::{
-    BulkSource, Instance, RpcOutcome, RpcParameter, Session, Spool, TransactionRequest,
-};
+use duramen_session::{BulkSource, RpcOutcome, RpcParameter, Session, Spool, TransactionRequest};
 use duramen_txn::gate::{self, GateHub, Outcome, Submit};
 
 use crate::backend::{
@@ -52,23 +51,26 @@ impl Backend for EngineBackend {
             true => self.token.clone(),
             false => request.password.clone(),
         };
-        let session = self.instance.login(&duramen_program::login::LoginRequest {
-            user: request.user.clone(),
-            password,
-            database: request.database.clone(),
-            app: request.app.clone(),
-            host: request.host.clone(),
-            language: request.language.clone(),
-            client_pid: request.client_pid,
-            client_address: request.client_address.clone(),
-            client_port: request.client_port,
-            local: request.local,
-            packet_bytes: request.packet_bytes,
-            encrypted: request.encrypted,
-            admin: request.admin,
-            library: request.library.clone(),
-            traffic: request.traffic.clone(),
-        })?;
+        let session = duramen_session::login(
+            &self.instance,
+            &duramen_program::login::LoginRequest {
+                user: request.user.clone(),
+                password,
+                database: request.database.clone(),
+                app: request.app.clone(),
+                host: request.host.clone(),
+                language: request.language.clone(),
+                client_pid: request.client_pid,
+                client_address: request.client_address.clone(),
+                client_port: request.client_port,
+                local: request.local,
+                packet_bytes: request.packet_bytes,
+                encrypted: request.encrypted,
+                admin: request.admin,
+                library: request.library.clone(),
+                traffic: request.traffic.clone(),
+            },
+        )?;
         let gate = self.gate.outlet(connection, session.deps());
         let outlet = Arc::new(SessionOutlet {
             gate: gate.waiting_as(session.waits()),
@@ -111,7 +113,7 @@ impl Backend for EngineBackend {
     }
 
     fn spool(&self) -> Option<SqlResult<Spool>> {
-        Some(self.instance.spool())
+        Some(Spool::new(&self.instance))
     }
 
     fn memory(&self) -> Option<Arc<Broker>> {

@@ -15,12 +15,15 @@ use std::time::Duration;
 
 use duramen_access::cancel::CancelToken;
 use duramen_base::SqlError;
+use duramen_core::databases::StorageConfig;
+use duramen_core::instance_core::InstanceConfig;
+use duramen_events::instance::Instance;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::time::{self, Instant};
 use duramen_os::{Env, thread};
 use duramen_program::login::LoginRequest;
 use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
-use duramen_session::{Instance, InstanceConfig, Session, StorageConfig};
+use duramen_session::Session;
 use duramen_txn::gate::{Outcome, Outlet, Submit};
 use duramen_types::Value;
 
@@ -67,7 +70,7 @@ fn start(dir: &std::path::Path) -> Arc<Instance> {
         server_name: "SESSIONS".to_owned(),
         storage,
     };
-    Instance::start(&Env::real(), config).expect("a directory that can be written")
+    duramen_session::start(&Env::real(), config).expect("a directory that can be written")
 }
 
 fn login(instance: &Arc<Instance>, database: &str) -> Session {
@@ -77,7 +80,7 @@ fn login(instance: &Arc<Instance>, database: &str) -> Session {
         database: database.to_owned(),
         ..LoginRequest::default()
     };
-    instance.login(&request).expect("sa logs in")
+    duramen_session::login(instance, &request).expect("sa logs in")
 }
 
 fn prepare(instance: &Arc<Instance>, is_gate: bool) {

@@ -8,6 +8,12 @@ use std::sync::{Arc, OnceLock};
 use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, ObjectKind};
+use duramen_core::activity::Activity;
+use duramen_core::security::{Caller, refused_view};
+use duramen_define::DefiningHost;
+use duramen_inspect::context::Context;
+use duramen_inspect::views::first_result_set::Describe;
+use duramen_inspect::{functions, globals, views};
 use duramen_program::named::Named;
 use duramen_program::program::Variable;
 use duramen_program::resource;
@@ -23,18 +29,12 @@ use duramen_tsql::ast;
 use duramen_txn::{IsolationLevel, Transaction};
 use duramen_types::{CollationId, ConvertCtx, SqlType, Value};
 
-use crate::activity::Activity;
-use crate::context::Context;
-use crate::ddl::DefiningHost;
 use crate::functions_of_users::{self, BodyFunction, TableResult};
 use crate::parallel::Helpers;
 use crate::partition_number::{self, PartitionNumber};
 use crate::run::Meaning;
 use crate::run::first_result_set;
-use crate::security::{Caller, refused_view};
 use crate::session::Session;
-use crate::views::first_result_set::Describe;
-use crate::{functions, globals, views};
 
 /// Of a text that can name none.
 static NO_VARIABLES: Named<Variable> = Named::new();
@@ -606,7 +606,7 @@ impl DefiningHost for HostView<'_> {
     }
 
     fn null_by_default(&self, database: &str) -> bool {
-        crate::session_core::null_by_default(self.session, database)
+        duramen_core::session_core::null_by_default(self.session, database)
     }
 
     fn ansi_padding(&self) -> bool {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use duramen_access::cancel::CancelToken;
 use duramen_access::usage::{self, Noted};
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_inspect::context::Context;
 use duramen_observe::{SessionWaits, ThreadWork, UnitReads};
 use duramen_os::sync::Mutex;
 use duramen_query::Expr;
@@ -20,10 +21,7 @@ use duramen_query::spill::{SpillFile, Workspace};
 use duramen_tsql::ast;
 use duramen_types::{CollationId, SqlType, Value};
 
-use crate::context::Context;
-use crate::instance::Instance;
 use crate::session::Session;
-use crate::settings::option;
 
 impl Session {
     /// How many threads a statement may use here: the database's MAXDOP goes before the server's.
@@ -35,29 +33,6 @@ impl Session {
             own => allowed.max_degree = u64::from(own),
         }
         allowed
-    }
-}
-
-impl Instance {
-    /// How many threads a statement may use where no database says otherwise.
-    pub(crate) fn parallelism(&self) -> Parallelism {
-        let setting = |id| self.settings.holding(id);
-        Parallelism {
-            max_degree: u64::try_from(setting(option::MAX_PARALLELISM)).unwrap_or(0),
-            threshold: setting(option::COST_THRESHOLD) as f64,
-            processors: self.processors.load(Ordering::Relaxed),
-            sent_from: self.sent_from.load(Ordering::Relaxed) as f64,
-        }
-    }
-
-    /// How many processors queries are to be spread over, in place of the machine's.
-    pub fn use_processors(&self, n: usize) {
-        self.processors.store(n.max(1), Ordering::Relaxed);
-    }
-
-    /// From how many groups, or rows of a join's kept side, on rows change threads where that pays at all.
-    pub fn send_rows_from(&self, n: usize) {
-        self.sent_from.store(n, Ordering::Relaxed);
     }
 }
 

@@ -6,6 +6,11 @@ use std::sync::Arc;
 
 use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_core::activity::Activity;
+use duramen_core::security::Who;
+use duramen_core::session_core::{SessionCore, State};
+use duramen_events::instance::Instance;
+use duramen_inspect::context::Surroundings;
 use duramen_observe::{Counter, SessionWaits, count};
 use duramen_os::memory::{Account, Clerk};
 use duramen_os::{stack, thread};
@@ -16,12 +21,7 @@ use duramen_program::statement_stats::Standing;
 use duramen_txn::TxnKind;
 use duramen_txn::gate::SessionDeps;
 
-use crate::activity::Activity;
-use crate::context::Surroundings;
-use crate::instance::Instance;
 use crate::run::{Run, Stopwatch, telling};
-use crate::security::Who;
-use crate::session_core::{SessionCore, State};
 
 pub struct Session {
     pub(crate) core: SessionCore,
@@ -182,7 +182,7 @@ impl Session {
         if let Some(mark) = self.activity.begin(cancel) {
             duramen_catalog::doubt::clear();
             duramen_os::heap::mark();
-            let _working = crate::origin::work_for(&self.activity);
+            let _working = duramen_core::origin::work_for(&self.activity);
             let _attached = duramen_observe::attach(&self.activity.waits, 0);
             self.owner.clear_cancel();
             self.owner.set_attention(cancel.0.clone());
@@ -215,7 +215,7 @@ impl Session {
                 );
                 self.note_memory();
                 self.instance.xe.settle();
-                crate::suspect_pages::write(&self.instance, self);
+                duramen_admin::suspect_pages::write(&self.instance, self);
                 return Some(result);
             }
             if let Err(e) = self.rollback_all() {
@@ -409,7 +409,7 @@ impl Session {
         if let Some(mark) = t.mark().filter(|_| !lsns.parts.is_empty()) {
             // The mark is in the log: a history that cannot be written takes nothing from it.
             let user = &self.who.name;
-            let _ = crate::history::marked(&self.instance, mark, user, &lsns.parts);
+            let _ = duramen_admin::history::marked(&self.instance, mark, user, &lsns.parts);
         }
         debug_assert!(
             !t.has_written(),

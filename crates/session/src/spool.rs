@@ -10,14 +10,14 @@ use duramen_query::spill::SpillFile;
 use duramen_types::spooled::Bytes;
 use duramen_types::{Spooled, SqlType, Value};
 
-use crate::instance::Instance;
 use crate::session::Session;
+use duramen_events::instance::Instance;
 
-impl Instance {
+impl Spool {
     /// Where a long request is put as it comes in. It takes of tempdb's room, and goes with the last value that lies in it.
-    pub fn spool(&self) -> SqlResult<Spool> {
+    pub fn new(instance: &Instance) -> SqlResult<Spool> {
         Ok(Spool {
-            file: Mutex::new(self.databases.engine.spill_file()?),
+            file: Mutex::new(instance.databases.engine.spill_file()?),
             len: 0,
         })
     }

@@ -73,7 +73,7 @@ fn check_kind(kind: &StatementKind) -> SqlResult<()> {
             }
             return devices(&stmt.devices);
         }
-        StatementKind::Dbcc(stmt) => return crate::dbcc::check_text(stmt),
+        StatementKind::Dbcc(stmt) => return duramen_inspect::dbcc::check_text(stmt),
         StatementKind::CreateTable(stmt) => return definitions::table(stmt),
         StatementKind::AlterTable(stmt) => return definitions::alter_table(stmt),
         StatementKind::CreateType(stmt) => return definitions::create_type(stmt),

@@ -40,9 +40,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_events::instance::Instance;
 use duramen_os::sim::{Sim, SimDisk, Simulation};
 use duramen_os::{thread, time};
-use duramen_session::Instance;
 
 use actor::Actor;
 use model::Ledger;
@@ -210,7 +210,8 @@ fn live(
     if let Some(n) = cut {
         disk.power_off_after(n);
     }
-    let instance = match Instance::start(&sim.env(), image::config(plan.memory, plan.sector)) {
+    let instance = match duramen_session::start(&sim.env(), image::config(plan.memory, plan.sector))
+    {
         Ok(instance) => instance,
         Err(_) if disk.is_off() => return Ok(left(disk, ledger, true)),
         Err(e) => return Err(format!("the instance does not start: {e}")),

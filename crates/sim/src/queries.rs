@@ -96,7 +96,7 @@ pub fn run(
 fn one_world(
     seed: u64,
     count: u64,
-    instance: &std::sync::Arc<duramen_session::Instance>,
+    instance: &std::sync::Arc<duramen_events::instance::Instance>,
     mut other: Option<&mut Sqlite>,
     report: &mut Report,
 ) {

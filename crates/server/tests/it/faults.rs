@@ -11,12 +11,14 @@ use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
 use duramen_base::SqlResult;
+use duramen_core::databases::StorageConfig;
+use duramen_core::instance_core::InstanceConfig;
+use duramen_events::instance::Instance;
 use duramen_os::IoError;
 use duramen_os::sim::{DiskOp, Fault, SimDisk};
 use duramen_os::{Disk, OpenOptions, thread};
 use duramen_server::client::{ConnectOptions, Stream, Trust, connect};
 use duramen_server::{Credential, EngineBackend, Server, ServerConfig};
-use duramen_session::{Instance, InstanceConfig, StorageConfig};
 use duramen_tds::client::{Client, ClientError};
 use duramen_tds::token::Token;
 use duramen_types::Value;
@@ -71,7 +73,7 @@ impl Stack {
                 files: Default::default(),
             },
         };
-        let instance = Instance::start(&env, config)?;
+        let instance = duramen_session::start(&env, config)?;
         let (credential, _) = Credential::open(&env, Path::new("/data"), Some(PASSWORD)).unwrap();
         let gate = Arc::clone(&instance.databases.gate);
         let backend = EngineBackend::new(instance.clone(), gate, credential, TOKEN.into());

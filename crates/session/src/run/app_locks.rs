@@ -7,13 +7,13 @@
 use std::time::Duration;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_core::app_locks::{Holder, MODES};
 use duramen_program::program::same;
 use duramen_types::Value;
 
 use super::Run;
 use super::exec::{Called, Given};
 use super::server::{argument, check_arguments};
-use crate::app_locks::{Holder, MODES};
 
 const FAILED: i32 = -999;
 const WORKER: &str = "xp_userlock";

@@ -8,7 +8,7 @@ use duramen_program::statements::{Audit, Kind};
 use duramen_tsql::ast::{DropKind, ModuleKind, ModuleMode, ObjectName, StatementKind};
 
 use super::Run;
-use crate::trace::TraceRow;
+use duramen_events::trace::TraceRow;
 
 const OBJECTS: u64 =
     EventId::ObjectCreated.bit() | EventId::ObjectAltered.bit() | EventId::ObjectDeleted.bit();

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use duramen_admin::backup::{FilePart, Given, Options, Statement, parse_pages};
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::security::DBO;
+use duramen_core::security::On;
 use duramen_program::rights::Right;
 use duramen_program::sink::ColumnMeta;
 use duramen_program::sink::Columns;
@@ -12,8 +14,6 @@ use duramen_tsql::ast::{self, NameOrVariable, OptionValue, RestoreKind};
 use duramen_types::{SqlType, Value, to_display};
 
 use super::{Run, command, not_supported};
-use crate::backup::{FilePart, Given, Options, Statement, parse_pages};
-use crate::security::On;
 
 fn backup_name(log: bool) -> &'static str {
     if log { "BACKUP LOG" } else { "BACKUP DATABASE" }

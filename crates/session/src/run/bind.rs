@@ -163,7 +163,8 @@ impl Run<'_> {
         let Ok(planned) = plan_xml::of_bound(bound, &names, allowed) else {
             return;
         };
-        let statement = crate::views::query_stats::statement_of(self.program, at, &planned);
+        let statement =
+            duramen_inspect::views::query_stats::statement_of(self.program, at, &planned);
         let instance = &self.session.instance;
         let missing = &instance.missing_indexes;
         stats.set_missed(missing.bound(&|id| instance.databases.get(id), &found, &statement));
@@ -222,7 +223,7 @@ impl Run<'_> {
         &mut self,
         mut f: impl FnMut(&mut Self) -> SqlResult<T>,
     ) -> SqlResult<T> {
-        let mut rounds = crate::settled::Rounds::begin();
+        let mut rounds = duramen_core::settled::Rounds::begin();
         let before = self.before.len();
         loop {
             let answer = f(self);

@@ -1,12 +1,12 @@
 //! DBCC: arguments are evaluated here, the report is sent here.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_inspect::dbcc::{self, Arg, Call};
 use duramen_program::sink::ColumnMeta;
 use duramen_tsql::ast;
 use duramen_types::{SqlType, Value};
 
 use super::{Run, command};
-use crate::dbcc::{self, Arg, Call};
 
 impl Run<'_> {
     pub(super) fn dbcc(&mut self, at: usize, stmt: &ast::Dbcc) -> SqlResult<()> {

@@ -2,8 +2,10 @@
 
 use duramen_access::stored;
 use duramen_access::temporary::is_temporary;
+use duramen_admin::database_ddl::Admin;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::doubt;
+use duramen_define::Ddl;
 use duramen_program::outcome;
 use duramen_program::statements::{Definition, Kind};
 use duramen_query::Binder;
@@ -13,8 +15,6 @@ use duramen_txn::TxnKind;
 use duramen_types::Value;
 
 use super::Run;
-use crate::database_ddl::Admin;
-use crate::ddl::Ddl;
 use crate::host::HostView;
 
 impl Run<'_> {

@@ -15,7 +15,7 @@ use duramen_types::{ConvertCtx, SqlType, Value};
 use super::exec::{Called, Given};
 use super::server::argument;
 use super::{Run, command};
-use crate::error_log::entry::Entry;
+use duramen_events::error_log::entry::Entry;
 
 const MOST_TEXT: usize = 3999;
 /// Numbers of users' messages begin behind this.

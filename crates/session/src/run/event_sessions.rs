@@ -5,8 +5,7 @@ use duramen_observe::events::{self, EventId, ExistingConnection, Listener as _};
 use duramen_tsql::ast::{AlterEventAction, StatementKind};
 
 use super::{Run, command};
-use crate::instance::Instance;
-use crate::xe::system_health;
+use duramen_events::instance::Instance;
 
 impl Run<'_> {
     pub(super) fn event_session(&mut self, kind: &StatementKind) -> SqlResult<()> {
@@ -37,32 +36,12 @@ fn tell_connections(instance: &Instance, name: &str) {
         return;
     };
     for who in instance.sessions() {
-        let _working = crate::origin::work_for(&who);
+        let _working = duramen_core::origin::work_for(&who);
         let _attached = duramen_observe::attach(&who.waits, 0);
         running.event(&events::made(ExistingConnection {
             database_id: u64::from(who.database()),
             packet_size: u64::from(who.login.packet_bytes),
             options_text: who.glance().options.as_statements(),
         }));
-    }
-}
-
-impl Instance {
-    /// Sessions that master keeps are there again, and those with STARTUP_STATE = ON run. The first start makes
-    /// system_health.
-    pub(crate) fn start_event_sessions(&self) -> SqlResult<()> {
-        let master = self.databases.master()?;
-        let mut kept = master.catalog.event_sessions()?;
-        if !kept.iter().any(|(id, _)| *id == system_health::MARKER_ID) {
-            let made = (65536, system_health::STATEMENT);
-            master.catalog.put_event_session(made.0, Some(made.1))?;
-            master
-                .catalog
-                .put_event_session(system_health::MARKER_ID, Some(""))?;
-            kept.push((made.0, made.1.to_owned()));
-        }
-        kept.retain(|(id, _)| *id != system_health::MARKER_ID);
-        self.xe.load(kept);
-        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! Server compares the results of all branches); the first that has a result tells it. Procedures are looked into.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_inspect::views::first_result_set::COLUMNS;
 use duramen_program::program::{BodyOf, Op, Program};
 use duramen_program::sink::ColumnMeta;
 use duramen_program::table_types::NoTableTypes;
@@ -13,7 +14,6 @@ use duramen_types::Value;
 
 use super::{callable, result_columns};
 use crate::host::HostView;
-use crate::views::first_result_set::COLUMNS;
 
 /// How many columns of `sp_describe_first_result_set` come before those of the wire.
 const DESCRIBING: usize = 35;

@@ -7,13 +7,13 @@ use duramen_base::{DbId, ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::security::{DB_OWNER, GUEST};
 use duramen_catalog::security::{LOGIN_SA, REVOKED};
 use duramen_catalog::{ObjectKind, PrivilegeDef, Snapshot};
+use duramen_define::Ddl;
 use duramen_program::rights::Right;
 use duramen_program::statements::Kind;
 use duramen_tsql::ast::{PermissionAction, PermissionStmt};
 
 use super::principals::cannot;
 use super::{Run, not_supported};
-use crate::ddl::Ddl;
 
 const CLASS_DATABASE: u8 = 0;
 const CLASS_OBJECT: u8 = 1;

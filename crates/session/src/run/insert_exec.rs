@@ -17,7 +17,7 @@ use duramen_types::Value;
 
 use super::checked::Early;
 use super::{Next, Plans, Run};
-use crate::instance::Instance;
+use duramen_events::instance::Instance;
 
 /// Keeps result sets, and passes everything else on.
 struct Taking<'a> {

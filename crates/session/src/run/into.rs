@@ -9,6 +9,7 @@ use duramen_access::stored;
 use duramen_access::temporary::is_temporary;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{Identity, NewColumn, NewTable};
+use duramen_define::Ddl;
 use duramen_query::host::{Source, Table};
 use duramen_query::{Binder, Cx, LockGrain, OutColumn, Plan, ScanLock};
 use duramen_tsql::ast::{self, ExprKind, Literal, SelectItem};
@@ -16,7 +17,6 @@ use duramen_txn::{LockMode, TxnKind};
 use duramen_types::Value;
 
 use super::{Run, command, not_supported};
-use crate::ddl::Ddl;
 
 /// The identity column that an IDENTITY() in the list makes: its position and numbers.
 pub(super) type Made = Option<(usize, Identity)>;

@@ -1,6 +1,7 @@
 //! SET options.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_core::security::set_options::of_option;
 use duramen_program::sink::EnvChange;
 use duramen_query::host::{Host, Source};
 use duramen_tsql::ast;
@@ -8,7 +9,6 @@ use duramen_txn::IsolationLevel;
 use duramen_types::{DateOrder, Value};
 
 use super::{Run, not_supported};
-use crate::security::set_options::of_option;
 
 impl Run<'_> {
     /// What an option needs to be on, which its row says; one without a row is refused, whoever asks.

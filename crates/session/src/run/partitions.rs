@@ -1,13 +1,13 @@
 //! Statements about partitions: their values are evaluated before the definition begins.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_define::parameter_type;
 use duramen_program::statements::Kind;
 use duramen_query::Binder;
 use duramen_tsql::ast::{self, PartitionStmt};
 use duramen_types::{SqlType, TypeId, Value};
 
 use super::Run;
-use crate::ddl::parameter_type;
 
 impl Run<'_> {
     pub(super) fn partition(&mut self, stmt: &PartitionStmt) -> SqlResult<()> {

@@ -11,12 +11,12 @@ use duramen_access::temporary::is_temporary;
 use duramen_base::planted::{self, Bug};
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::SCHEMA_SYS;
+use duramen_core::security::On;
 use duramen_program::rights::{Needs, Right};
 use duramen_program::statements::Kind;
 use duramen_tsql::ast::{self, DropKind, ModuleKind, ModuleMode, StatementKind};
 
 use super::{Run, not_supported};
-use crate::security::On;
 
 type Refusal<'a> = &'a dyn Fn() -> SqlError;
 

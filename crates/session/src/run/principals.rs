@@ -8,12 +8,12 @@ use std::fmt::Display;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::security::{LOGIN_SA, SERVER_PUBLIC, SERVER_ROLES, SYSADMIN, moment};
 use duramen_catalog::{LoginDef, Security};
+use duramen_core::security::{is_above, password};
 use duramen_program::rights::Right;
 use duramen_program::statements::Kind;
 use duramen_tsql::ast::{self, NamedOption, OptionValue};
 
 use super::{Run, not_supported};
-use crate::security::{is_above, password};
 
 /// The option of that name, with what it is set to.
 pub(super) fn option<'a>(options: &'a [NamedOption], name: &str) -> Option<&'a NamedOption> {

@@ -8,6 +8,7 @@ use std::fmt::Display;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::properties::{PropertyDef, class};
 use duramen_catalog::{ObjectKind, Snapshot};
+use duramen_core::security::On;
 use duramen_program::program::same;
 use duramen_program::rights::Right;
 use duramen_program::statements::Definition;
@@ -15,7 +16,6 @@ use duramen_types::Value;
 
 use super::exec::{Called, Given};
 use super::{Run, not_supported};
-use crate::security::On;
 
 const LEVELS: [(&str, &str); 3] = [
     ("@level0type", "@level0name"),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use duramen_access::versioning;
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_core::memory_grants::{Percents, Semaphore};
 use duramen_program::bound::Bound;
 use duramen_program::bound::REBINDS;
 use duramen_program::program::Op;
@@ -19,7 +20,6 @@ use duramen_types::{SqlType, Value};
 use super::checked::EarlyBound;
 use super::{Run, command, textsize};
 use crate::host::HostView;
-use crate::memory_grants::{Percents, Semaphore};
 
 /// What a statement changes, which is one that changes rows.
 pub(super) fn changes(

@@ -4,12 +4,12 @@
 //! not there is told with 22001, a message of level 1, unless `no_output` is said; the return code is 1 then (*assumed*).
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_core::registry::{self, Datum, Missing};
 use duramen_types::{SqlType, Value};
 
 use super::Run;
 use super::exec::{Called, Given};
 use super::server::argument;
-use crate::registry::{self, Datum, Missing};
 
 /// Arguments at most.
 const MOST: usize = 5;

@@ -230,7 +230,7 @@ fn bracketed(name: &str) -> String {
 }
 
 /// Sch-M on the table that an object is or belongs to.
-fn lock_parent(d: &crate::ddl::Ddl<'_>, snapshot: &Snapshot, o: &ObjectDef) -> SqlResult<()> {
+fn lock_parent(d: &duramen_define::Ddl<'_>, snapshot: &Snapshot, o: &ObjectDef) -> SqlResult<()> {
     let table = snapshot
         .tables
         .get(&o.id)

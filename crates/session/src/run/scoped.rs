@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_inspect::views::database_scoped_configurations::{Held, default_of};
+use duramen_inspect::views::query_stats::{Origin, program_of};
 use duramen_tsql::ast::{OptionValue, ScopedConfiguration};
 use duramen_txn::{CommitWait, TxnKind};
 use duramen_types::Value;
 use duramen_wal::LogProfile;
 
 use super::{Run, command, not_supported};
-use crate::views::database_scoped_configurations::{Held, default_of};
-use crate::views::query_stats::{Origin, program_of};
 
 /// What the statement asks for.
 enum Change {

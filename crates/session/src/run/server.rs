@@ -113,7 +113,7 @@ impl Run<'_> {
                 Err(SqlError::new(&messages::PROCEDURE_IN_TRANSACTION, &[&name]))
             }
             Some(name) => self.may_detach(&name).and_then(|()| {
-                let mut admin = crate::database_ddl::Admin::new(
+                let mut admin = duramen_admin::database_ddl::Admin::new(
                     self.session.instance.clone(),
                     self.session,
                     self.cancel,

@@ -2,6 +2,7 @@
 
 use duramen_access::cancel::CancelToken;
 use duramen_base::SqlResult;
+use duramen_core::activity::Activity;
 use duramen_observe::events::{
     self, Attention, ConnectionReset, EventId, Login, Logout, ModuleEnd, ModuleStart, ObjectType,
     Outcome, RecompileCause, RpcCompleted, RpcStarting, SpStatementCompleted, SpStatementStarting,
@@ -16,7 +17,6 @@ use duramen_program::sink::ResultSink;
 use duramen_program::statement_stats::ModuleId;
 
 use super::{Next, Run, Stopwatch};
-use crate::activity::Activity;
 use crate::session::Session;
 
 const STATEMENTS: u64 = EventId::SqlStatementStarting.bit()
@@ -69,7 +69,7 @@ impl Session {
     }
 
     pub(crate) fn tell_login(&self) {
-        let _working = crate::origin::work_for(&self.activity);
+        let _working = duramen_core::origin::work_for(&self.activity);
         emit(|| Login {
             is_cached: false,
             database_id: u64::from(self.activity.database()),
@@ -77,7 +77,7 @@ impl Session {
     }
 
     pub(crate) fn tell_logout(&self) {
-        let _working = crate::origin::work_for(&self.activity);
+        let _working = duramen_core::origin::work_for(&self.activity);
         emit(|| Logout {
             is_cached: false,
             duration: micros_since(self.activity.login_time),

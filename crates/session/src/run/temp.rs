@@ -16,6 +16,7 @@ use std::sync::Arc;
 use duramen_access::open_db::OpenDb;
 use duramen_access::temporary::{NAME_LIMIT, TemporaryTable, is_temporary, nobodys, owner_mark};
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
+use duramen_define::Ddl;
 use duramen_observe::Counter;
 use duramen_program::program::same;
 use duramen_program::statements::Kind;
@@ -24,7 +25,6 @@ use duramen_tsql::ast;
 use duramen_txn::TxnKind;
 
 use super::Run;
-use crate::ddl::Ddl;
 use crate::session::Session;
 
 const TEMPDB: &str = "tempdb";

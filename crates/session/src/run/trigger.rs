@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, TableDef, TriggerDef, trigger_events};
+use duramen_core::settings::option;
+use duramen_define::Ddl;
 use duramen_program::firing::Firing;
 use duramen_program::program::BodyOf;
 use duramen_program::programs::Callable;
@@ -28,9 +30,7 @@ use duramen_txn::{LockMode, Transaction};
 use super::callable::callable;
 use super::nested::Inner;
 use super::{Ended, Run};
-use crate::ddl::Ddl;
 use crate::run::TypesOf;
-use crate::settings::option;
 
 impl Run<'_> {
     /// Fires triggers for what a statement has done. The transaction is open.

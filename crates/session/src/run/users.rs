@@ -8,14 +8,14 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::security::DB_OWNER;
 use duramen_catalog::security::moment;
 use duramen_catalog::{Security, UserDef};
+use duramen_core::security::On;
+use duramen_define::Ddl;
 use duramen_program::rights::Right;
 use duramen_program::statements::Kind;
 use duramen_tsql::ast;
 
 use super::principals::{cannot, word};
 use super::{Run, not_supported};
-use crate::ddl::Ddl;
-use crate::security::On;
 
 /// Roles of SQL Server have ids up to here.
 const LAST_FIXED_ROLE: i32 = 16_399;

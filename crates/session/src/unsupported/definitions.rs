@@ -3,7 +3,9 @@
 //! What carries a definition out reads its options by the same functions. Of what these find only 40517 counts before anything
 //! runs; everything else is told when it is the statement's turn.
 
+use duramen_admin::database_ddl;
 use duramen_base::{SqlResult, messages};
+use duramen_define::{alter, indexes, statistics};
 use duramen_program::refused::elements;
 use duramen_query::bind::refused_type;
 use duramen_tsql::ast::{
@@ -12,8 +14,6 @@ use duramen_tsql::ast::{
 };
 
 use super::refuse;
-use crate::database_ddl;
-use crate::ddl::{alter, indexes, statistics};
 
 /// Of what reading options says, that one is not supported.
 fn only_refusals<T>(read: SqlResult<T>) -> SqlResult<()> {

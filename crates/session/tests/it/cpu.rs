@@ -215,7 +215,7 @@ fn errors_are_in_the_ring_and_of_their_session() {
         client_port: 4711,
         ..LoginRequest::default()
     };
-    assert!(instance.login(&wrong).is_err());
+    assert!(duramen_session::login(&instance, &wrong).is_err());
     let refused = "SELECT TOP 1 CAST(record AS xml).value('(/Record/ConnectivityTraceRecord/SniConsumerError)[1]', 'int') + CAST(record AS xml).value('(/Record/ConnectivityTraceRecord/RemotePort)[1]', 'int') FROM sys.dm_os_ring_buffers WHERE ring_buffer_type = 'RING_BUFFER_CONNECTIVITY' ORDER BY timestamp DESC";
     assert_eq!(number(&mut b, refused), 18456 + 4711);
 }

@@ -418,7 +418,7 @@ fn one_user_or_many() {
 }
 
 fn login_as(
-    instance: &std::sync::Arc<duramen_session::Instance>,
+    instance: &std::sync::Arc<duramen_events::instance::Instance>,
     user: &str,
     password: &str,
 ) -> duramen_session::Session {
@@ -427,7 +427,7 @@ fn login_as(
         password: password.to_owned(),
         ..duramen_program::login::LoginRequest::default()
     };
-    instance.login(&request).expect("the login is there")
+    duramen_session::login(instance, &request).expect("the login is there")
 }
 
 /// The statement of `s` runs in a thread of its own; what was not over after 300 ms waits.

@@ -75,7 +75,7 @@ fn only_sysadmin_looks_at_pages() {
         database: "d".to_owned(),
         ..Default::default()
     };
-    let mut l = s.instance().login(&request).expect("a login");
+    let mut l = duramen_session::login(s.instance(), &request).expect("a login");
     for (sql, name) in [
         ("DBCC PAGE(d, 1, 9)", "PAGE"),
         ("DBCC TRACEON(3604)", "TRACEON"),

@@ -5,8 +5,9 @@
 //! itself, so a delayed one is not: the flusher comes to it later. Both are seen in the log, and then in what is there
 //! after the power has failed.
 
+use duramen_events::instance::Instance;
 use duramen_os::sim::{SimDisk, Simulation};
-use duramen_session::{Instance, Session};
+use duramen_session::Session;
 
 use super::{alone_on, login, run, start};
 

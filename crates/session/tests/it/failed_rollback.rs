@@ -231,7 +231,7 @@ fn emergency(disk: &Arc<SimDisk>, instance: &Arc<Instance>) {
         password: "Reads1!reads".to_owned(),
         ..LoginRequest::default()
     };
-    let mut other = instance.login(&request).expect("known");
+    let mut other = duramen_session::login(instance, &request).expect("known");
     let told = run(&mut other, "USE b");
     assert!(told[0].starts_with("Msg 916, Level 14"), "{told:?}");
     drop(other);

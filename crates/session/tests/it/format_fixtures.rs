@@ -258,7 +258,7 @@ fn a_first_start_that_is_cut_short_begins_again() {
         let disk = on_a_disk(FIXTURES[0].1);
         disk.power_off_after(changes * n / 8);
         let config = super::config(Default::default());
-        if let Ok(started) = duramen_session::Instance::start(&disk.env(), config) {
+        if let Ok(started) = duramen_session::start(&disk.env(), config) {
             drop(super::Started(started));
         }
         let disk = disk.crash(n);
@@ -376,7 +376,7 @@ fn a_newer_directory_is_refused_before_anything_is_written() {
         let before = contents(&disk, Path::new("/"));
         let changed = disk.changes();
         let config = super::config(Default::default());
-        let refused = duramen_session::Instance::start(&disk.env(), config).err();
+        let refused = duramen_session::start(&disk.env(), config).err();
         let error = refused.expect("a newer directory");
         assert_eq!((error.number, error.severity), (948, 20), "{n}: {error:?}");
         assert!(

@@ -202,7 +202,7 @@ fn run(script: &[Record]) -> Vec<Vec<String>> {
             Kind::Opened(name, who) => {
                 sessions.remove(name);
                 current = name.clone();
-                let opened = instance.login(&request(who));
+                let opened = duramen_session::login(&instance, &request(who));
                 let refused = opened.as_ref().err().map(message);
                 sessions.extend(opened.ok().map(|s| (name.clone(), s)));
                 all.push(refused.into_iter().collect());
@@ -214,7 +214,7 @@ fn run(script: &[Record]) -> Vec<Vec<String>> {
                 continue;
             }
             Kind::Refused(_, who) => {
-                let refused = instance.login(&request(who)).err();
+                let refused = duramen_session::login(&instance, &request(who)).err();
                 all.push(refused.as_ref().map(message).into_iter().collect());
                 continue;
             }

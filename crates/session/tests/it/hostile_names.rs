@@ -15,7 +15,7 @@ use std::time::Duration;
 use duramen_os::random::Rng;
 use duramen_os::{Env, OpenOptions};
 use duramen_program::login::LoginRequest;
-use duramen_session::{Instance, Session};
+use duramen_session::Session;
 
 use super::{Started, config, login, number_from, run};
 
@@ -38,7 +38,7 @@ impl World {
         let mut config = config(Default::default());
         config.storage.data_dir = data.clone();
         config.storage.files.max_tempdb = Some(256 << 20);
-        let instance = Started(Instance::start(&Env::real(), config).unwrap());
+        let instance = Started(duramen_session::start(&Env::real(), config).unwrap());
         let mut s = login(&instance);
         let at = |name: &str| dir.path().join(name).display().to_string();
         quiet(
@@ -127,7 +127,7 @@ fn bob(world: &World) -> Session {
         password: "Secret-2".to_owned(),
         ..LoginRequest::default()
     };
-    world.instance.login(&request).expect("bob logs in")
+    duramen_session::login(&world.instance, &request).expect("bob logs in")
 }
 
 fn hold(path: &Path) -> std::sync::Arc<dyn duramen_os::DiskFile> {

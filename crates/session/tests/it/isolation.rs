@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_events::instance::Instance;
 use duramen_os::random::Rng;
 use duramen_os::sim::{Simulation, seeds};
 use duramen_os::thread;
-use duramen_session::{Instance, Session};
+use duramen_session::Session;
 
 use super::{login, run, start};
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use duramen_events::instance::Instance;
 use duramen_os::sim::SimDisk;
 use duramen_program::login::LoginRequest;
-use duramen_session::{Instance, Session};
+use duramen_session::Session;
 
 use super::{login, run, start};
 
@@ -14,7 +15,7 @@ fn enter(instance: &Arc<Instance>, user: &str, password: &str) -> Result<Session
         password: password.to_owned(),
         ..LoginRequest::default()
     };
-    instance.login(&request).map_err(|e| e.number)
+    duramen_session::login(instance, &request).map_err(|e| e.number)
 }
 
 #[test]

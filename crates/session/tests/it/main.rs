@@ -96,11 +96,14 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use duramen_access::cancel::CancelToken;
+use duramen_core::databases::StorageConfig;
+use duramen_core::instance_core::InstanceConfig;
+use duramen_events::instance::Instance;
 use duramen_os::Env;
 use duramen_os::sim::SimDisk;
 use duramen_program::login::LoginRequest;
 use duramen_program::text::TextSink;
-use duramen_session::{Instance, InstanceConfig, Session, StorageConfig};
+use duramen_session::Session;
 
 /// An instance that closes with its test: until then its threads would keep it, and the memory of its disk.
 struct Started(Arc<Instance>);
@@ -147,7 +150,7 @@ fn start(env: &Env) -> Started {
 }
 
 fn start_with(env: &Env, profile: duramen_wal::LogProfile) -> Started {
-    Started(Instance::start(env, config(profile)).expect("the instance starts"))
+    Started(duramen_session::start(env, config(profile)).expect("the instance starts"))
 }
 
 fn config(profile: duramen_wal::LogProfile) -> InstanceConfig {
@@ -206,7 +209,7 @@ fn login(instance: &Arc<Instance>) -> Session {
         password: "Secret-1".to_owned(),
         ..LoginRequest::default()
     };
-    instance.login(&request).expect("sa logs in")
+    duramen_session::login(instance, &request).expect("sa logs in")
 }
 
 fn run(session: &mut Session, sql: &str) -> Vec<String> {
@@ -226,7 +229,9 @@ fn a_wrong_password_is_18456() {
         password: "wrong".to_owned(),
         ..LoginRequest::default()
     };
-    let error = instance().login(&request).err().expect("refused");
+    let error = duramen_session::login(&instance(), &request)
+        .err()
+        .expect("refused");
     assert_eq!((error.number, error.severity), (18456, 14));
 }
 

@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use duramen_access::cancel::CancelToken;
+use duramen_events::instance::Instance;
 use duramen_os::sim::{Simulation, seeds};
 use duramen_os::thread;
 use duramen_program::text::TextSink;
 use duramen_query::host::Parallelism;
-use duramen_session::{Instance, Session};
+use duramen_session::Session;
 
 use super::{Alone, alone, login, run, start};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use duramen_events::instance::Instance;
 use duramen_os::sim::SimDisk;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::thread;
 use duramen_program::login::LoginRequest;
-use duramen_session::Instance;
 
 use super::{Started, config, login, run, start};
 
@@ -71,7 +71,7 @@ fn held_up(disk: &Arc<SimDisk>) -> (Arc<Instance>, Arc<Gate>) {
         let gate = gate.clone();
         Arc::new(move |text: &str| gate.say(text))
     };
-    let instance = Instance::start_early(&disk.env(), config(Default::default()), notice);
+    let instance = duramen_session::start_early(&disk.env(), config(Default::default()), notice);
     let instance = instance.expect("the system databases open");
     gate.wait();
     (instance, gate)
@@ -105,7 +105,12 @@ fn users_come_in_while_a_database_is_recovered() {
         database: "late".to_owned(),
         ..LoginRequest::default()
     };
-    assert_eq!(instance.login(&request).err().map(|e| e.number), Some(4060));
+    assert_eq!(
+        duramen_session::login(&instance, &request)
+            .err()
+            .map(|e| e.number),
+        Some(4060)
+    );
     let requests = "SELECT command, status, DB_NAME(database_id), database_id, \
                     CASE WHEN percent_complete BETWEEN 1 AND 100 THEN 1 END, \
                     CASE WHEN session_id < 51 THEN 1 END \

@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use duramen_base::messages;
+use duramen_inspect::reference;
 use duramen_observe::events::EventId;
 use duramen_observe::{Counter, DbCounter, LatchClass, WaitType};
-use duramen_session::reference;
 
 const NOTE: &str = "Made from the lists in the code; a test keeps it so.";
 

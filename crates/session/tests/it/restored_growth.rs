@@ -16,7 +16,7 @@ fn redo_reads_pages_again_that_it_has_added() {
     let env = SimDisk::new(1).env();
     let mut config = config(Default::default());
     config.storage.memory = 8 << 20;
-    let instance = Started(Instance::start(&env, config).expect("the instance starts"));
+    let instance = Started(duramen_session::start(&env, config).expect("the instance starts"));
     let mut s = login(&instance);
     all(&mut s, &[MAKE, "ALTER DATABASE g SET RECOVERY FULL", TABLE]);
     all(

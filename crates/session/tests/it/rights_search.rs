@@ -6,9 +6,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use duramen_events::instance::Instance;
+use duramen_inspect::reference;
 use duramen_os::sim::SimDisk;
 use duramen_program::login::LoginRequest;
-use duramen_session::{Instance, Session, reference};
+use duramen_session::Session;
 
 use super::{login, run, start};
 
@@ -38,7 +40,7 @@ fn enter(instance: &Arc<Instance>, user: &str) -> Session {
         password: "Secret-2".to_owned(),
         ..LoginRequest::default()
     };
-    instance.login(&request).expect("the login is let in")
+    duramen_session::login(instance, &request).expect("the login is let in")
 }
 
 /// A database of somebody else's, with marks in its rows, its texts and its log, and a password in the texts of a session

@@ -181,7 +181,7 @@ fn so_does_kill() {
 #[test]
 fn a_crash_undoes_it() {
     let disk = SimDisk::new(21);
-    let instance = Instance::start(&disk.env(), config(Default::default())).unwrap();
+    let instance = duramen_session::start(&disk.env(), config(Default::default())).unwrap();
     let mut first = prepare(&instance);
     let was: Vec<_> = ALL.iter().map(|w| run(&mut first, w.after)).collect();
     let mut open = Vec::new();
@@ -202,7 +202,7 @@ fn a_crash_undoes_it() {
 fn look(mut disk: Arc<SimDisk>, again: Option<u64>) -> Vec<Vec<String>> {
     if let Some(after) = again {
         disk.power_off_after(after);
-        let cut = Instance::start(&disk.env(), config(Default::default()));
+        let cut = duramen_session::start(&disk.env(), config(Default::default()));
         disk = disk.crash(23);
         std::mem::forget(cut);
     }

@@ -157,7 +157,7 @@ fn one(seed: u64) {
                 disk = crashed;
                 if rng.below(2) == 0 {
                     disk.power_off_after(rng.below(60));
-                    let cut = Instance::start(&disk.env(), config(Default::default()));
+                    let cut = duramen_session::start(&disk.env(), config(Default::default()));
                     disk = disk.crash(seed + round + 1000);
                     if let Ok(cut) = cut {
                         drop(Started(cut));

@@ -42,7 +42,9 @@ fn settings_live_through_a_restart() {
         password: "Secret-1".to_owned(),
         ..LoginRequest::default()
     };
-    let more: Vec<_> = (0..3).map(|_| instance.login(&request)).collect();
+    let more: Vec<_> = (0..3)
+        .map(|_| duramen_session::login(&instance, &request))
+        .collect();
     let refused = more.iter().filter_map(|l| l.as_ref().err());
     let numbers: Vec<i32> = refused.map(|e| e.number).collect();
     assert_eq!(numbers, [17809]);
@@ -103,7 +105,7 @@ fn less_memory_is_what_pages_and_rows_have() {
         storage,
     };
     let env = SimDisk::new(1).env();
-    let instance = Started(Instance::start(&env, config).expect("the instance starts"));
+    let instance = Started(duramen_session::start(&env, config).expect("the instance starts"));
     let mut s = login(&instance);
     let frames = || instance.databases.engine.pool_stats().frames;
     let before = frames();

@@ -120,7 +120,7 @@ fn tempdb_has_a_ceiling_that_its_files_show_and_nothing_passes() {
     let disk = SimDisk::new(77);
     let mut config = super::config(Default::default());
     config.storage.files.max_tempdb = Some(128 << 20);
-    let instance = duramen_session::Instance::start(&disk.env(), config).expect("it starts");
+    let instance = duramen_session::start(&disk.env(), config).expect("it starts");
     let mut s = login(&instance);
     let mb = |s: &mut duramen_session::Session, what: &str| -> i64 {
         let sql =
@@ -155,7 +155,7 @@ fn tempdb_has_a_ceiling_that_its_files_show_and_nothing_passes() {
     instance.shutdown().expect("it closes");
     let mut config = super::config(Default::default());
     config.storage.files.max_tempdb = Some(256 << 20);
-    let instance = duramen_session::Instance::start(&disk.env(), config).expect("it starts");
+    let instance = duramen_session::start(&disk.env(), config).expect("it starts");
     let mut s = login(&instance);
     let now = mb(&mut s, "max_size");
     assert!((200..=256).contains(&now), "{now}");
@@ -237,7 +237,7 @@ fn room_that_a_dropped_table_leaves_is_for_what_spills() {
     let mut config = super::config(Default::default());
     config.storage.files.max_tempdb = Some(CEILING);
     config.storage.memory = 12 << 20;
-    let instance = duramen_session::Instance::start(&disk.env(), config).expect("it starts");
+    let instance = duramen_session::start(&disk.env(), config).expect("it starts");
     let mut s = login(&instance);
     // At one moment: a file that is read before the others grow may have got shorter meanwhile.
     let on_disk = || {

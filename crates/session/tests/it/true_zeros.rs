@@ -1,9 +1,10 @@
 //! No figure of the dynamic management views is an untrue zero: after a workload of every kind every numeric column of every
 //! view with rows is something else than 0 or NULL in some row, or `tests/may_be_zero.tsv` says why not.
 
-use super::*;
+use duramen_inspect::reference;
 use duramen_os::thread;
-use duramen_session::reference;
+
+use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

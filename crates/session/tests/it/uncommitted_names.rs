@@ -9,11 +9,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use duramen_events::instance::Instance;
 use duramen_os::random::Rng;
 use duramen_os::sim::Simulation;
 use duramen_os::sync::Mutex;
 use duramen_os::thread;
-use duramen_session::{Instance, Session};
+use duramen_session::Session;
 
 use super::{login, run, start};
 

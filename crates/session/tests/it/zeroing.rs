@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_os::{Env, thread};
-use duramen_session::Instance;
 
 use super::{Started, config, login, run};
 
@@ -18,7 +17,8 @@ fn percent_complete_moves_while_a_file_is_filled() {
     let mut config = config(Default::default());
     config.storage.data_dir = dir.clone();
     config.storage.instant_file_init = false;
-    let instance = Started(Instance::start(&Env::real(), config).expect("the instance starts"));
+    let instance =
+        Started(duramen_session::start(&Env::real(), config).expect("the instance starts"));
     let mut s = login(&instance);
     let done = Arc::new(AtomicBool::new(false));
     let made = {

@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use duramen_base::SqlError;
+use duramen_events::instance::Instance;
 use duramen_os::random::Rng;
 use duramen_os::sim::SimDisk;
 use duramen_os::{thread, time};
-use duramen_session::Instance;
 use duramen_types::Value;
 
 use super::image;

@@ -12,11 +12,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_events::instance::Instance;
 use duramen_os::random::Rng;
 use duramen_os::sim::{Sim, SimDisk, Simulation};
 use duramen_os::sync::Mutex;
 use duramen_os::{thread, time};
-use duramen_session::{Instance, Session};
+use duramen_session::Session;
 
 use super::actor::Actor;
 use super::audit;
@@ -132,7 +133,7 @@ fn chain(taken: &[Taken], rng: &mut Rng) -> Option<Vec<Taken>> {
 }
 
 fn start(sim: &Sim, plan: &Plan) -> Result<Arc<Instance>, String> {
-    Instance::start(&sim.env(), image::config(plan.memory, plan.sector))
+    duramen_session::start(&sim.env(), image::config(plan.memory, plan.sector))
         .map_err(|e| format!("the instance does not start: {e}"))
 }
 

@@ -3,11 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use duramen_access::cancel::CancelToken;
+use duramen_core::databases::StorageConfig;
+use duramen_core::instance_core::InstanceConfig;
+use duramen_events::instance::Instance;
 use duramen_os::sim::{SimDisk, Simulation};
 use duramen_program::login::LoginRequest;
 use duramen_program::text::TextSink;
-use duramen_session::StorageConfig;
-use duramen_session::{Instance, InstanceConfig, Session};
+use duramen_session::Session;
 
 use super::model::{ACCOUNTS, DATABASES, MAX_SESSIONS};
 
@@ -81,9 +83,7 @@ pub fn login_as(
         database: database.to_owned(),
         ..LoginRequest::default()
     };
-    instance
-        .login(&request)
-        .map_err(|e| format!("login fails: {e}"))
+    duramen_session::login(instance, &request).map_err(|e| format!("login fails: {e}"))
 }
 
 fn script() -> Vec<String> {
@@ -140,15 +140,14 @@ fn script() -> Vec<String> {
 fn prepare(sector: u32) -> Arc<SimDisk> {
     let disk = SimDisk::with_sector(1, sector);
     Simulation::new(1).on_disk(disk.clone()).run(|sim| {
-        let instance = Instance::start(&sim.env(), config(32 << 20, sector))
+        let instance = duramen_session::start(&sim.env(), config(32 << 20, sector))
             .unwrap_or_else(|e| panic!("the prepared instance does not start: {e}"));
         let request = LoginRequest {
             user: "sa".to_owned(),
             password: PASSWORD.to_owned(),
             ..LoginRequest::default()
         };
-        let mut session = instance
-            .login(&request)
+        let mut session = duramen_session::login(&instance, &request)
             .unwrap_or_else(|e| panic!("no login to the prepared instance: {e}"));
         for batch in script() {
             let mut sink = TextSink::default();

@@ -15,9 +15,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_events::instance::Instance;
 use duramen_os::random::Rng;
 use duramen_os::sim::{Sim, SimDisk, Simulation};
-use duramen_session::{Instance, Session};
+use duramen_session::Session;
 use duramen_types::Value;
 
 use super::wire::{Reply, execute};
@@ -142,7 +143,7 @@ impl World {
             if let Some(n) = cut {
                 disk.power_off_after(n);
             }
-            let done = match Instance::start(&sim.env(), image::config(memory, sector)) {
+            let done = match duramen_session::start(&sim.env(), image::config(memory, sector)) {
                 Ok(instance) => {
                     let mut life = Life {
                         instance,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use duramen_access::cancel::CancelToken;
 use duramen_base::SqlError;
+use duramen_events::instance::Instance;
 use duramen_os::sim::SimDisk;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
-use duramen_session::{Instance, Session};
+use duramen_session::Session;
 use duramen_txn::gate::{Outcome, Outlet, Submit};
 use duramen_types::Value;
 

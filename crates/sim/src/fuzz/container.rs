@@ -7,7 +7,6 @@ use duramen_os::Disk;
 use duramen_os::memory::Broker;
 use duramen_os::sim::SimDisk;
 use duramen_program::text::TextSink;
-use duramen_session::Instance;
 use duramen_storage::backup::Medium;
 
 use crate::crash::image;
@@ -28,7 +27,7 @@ pub fn containers() -> Vec<Vec<u8>> {
 
 fn make() -> Option<Vec<Vec<u8>>> {
     let disk = image::prepared().of(512, 3);
-    let instance = Instance::start(&disk.env(), image::config(4 << 20, 512)).ok()?;
+    let instance = duramen_session::start(&disk.env(), image::config(4 << 20, 512)).ok()?;
     let mut session = image::login(&instance).ok()?;
     let mut out = Vec::new();
     for sql in [

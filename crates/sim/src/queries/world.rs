@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use duramen_access::cancel::CancelToken;
 use duramen_base::SqlError;
+use duramen_core::databases::StorageConfig;
+use duramen_core::instance_core::InstanceConfig;
+use duramen_events::instance::Instance;
 use duramen_os::random::Rng;
 use duramen_os::sim::SimDisk;
 use duramen_os::time;
 use duramen_program::login::LoginRequest;
 use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
-use duramen_session::{Instance, InstanceConfig, Session, StorageConfig};
+use duramen_session::Session;
 use duramen_types::Value;
 
 use super::both::{Both, same};
@@ -59,13 +62,13 @@ pub fn instance() -> Arc<Instance> {
             files: Default::default(),
         },
     };
-    Instance::start(&SimDisk::new(1).env(), config).expect("the instance starts")
+    duramen_session::start(&SimDisk::new(1).env(), config).expect("the instance starts")
 }
 
 /// From now on every query that several threads can run is run by four.
 pub fn be_parallel(instance: &Arc<Instance>) {
     instance.use_processors(4);
-    let mut session = instance.login(&sa("master")).expect("sa logs in");
+    let mut session = duramen_session::login(instance, &sa("master")).expect("sa logs in");
     let mut sink = Collect::default();
     let sql = "EXEC sp_configure 'show advanced options', 1; RECONFIGURE; \
                EXEC sp_configure 'cost threshold for parallelism', 0; \
@@ -88,7 +91,7 @@ impl World {
     pub fn make(instance: &Arc<Instance>, rng: &mut Rng, mut other: Option<&mut Sqlite>) -> World {
         let mut world = World {
             instance: instance.clone(),
-            session: instance.login(&sa("tempdb")).expect("sa logs in"),
+            session: duramen_session::login(instance, &sa("tempdb")).expect("sa logs in"),
             asked: 0,
             without_memory: 0,
             tables: Vec::new(),

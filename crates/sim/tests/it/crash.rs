@@ -1,6 +1,6 @@
 //! A few seeds of the whole engine; thousands are the program's (`cargo xtask sim`).
 
-use duramen_session::{Instance, Session};
+use duramen_session::Session;
 use duramen_sim::crash::stories::{self, Story};
 use duramen_sim::crash::wire::execute;
 use duramen_sim::crash::{backups, image, run_seed};
@@ -93,7 +93,7 @@ fn a_seed_replays() {
 #[test]
 fn a_slot_waits_for_its_deleter() {
     let disk = image::prepared().of(512, 1);
-    let instance = Instance::start(&disk.env(), image::config(4 << 20, 512)).unwrap();
+    let instance = duramen_session::start(&disk.env(), image::config(4 << 20, 512)).unwrap();
     let mut one = image::login(&instance).unwrap();
     let mut two = image::login(&instance).unwrap();
     let run = |session: &mut Session, sql: &str| {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use duramen_events::instance::Instance;
 use duramen_program::login::LoginRequest;
-use duramen_session::{Instance, Session};
+use duramen_session::Session;
 
 use super::table::Line;
 use crate::{login, run};
@@ -197,7 +198,7 @@ pub fn enter(instance: &Arc<Instance>, user: &str) -> Session {
         password: "Secret-2".to_owned(),
         ..LoginRequest::default()
     };
-    instance.login(&request).expect("the login is let in")
+    duramen_session::login(instance, &request).expect("the login is let in")
 }
 
 pub fn fine(s: &mut Session, sql: &str) {

@@ -1,7 +1,7 @@
 //! What the rows of statements say of the places where they may stand is so: in a transaction, in a read-only database, in a
 //! function and in a trigger.
 
-use duramen_session::reference::{self, StatementEntry};
+use duramen_inspect::reference::{self, StatementEntry};
 
 use super::people::{fine, set_up};
 use super::probes::{Names, statement};

@@ -1,6 +1,6 @@
 //! What nobody may do to itself, and what can be granted.
 
-use duramen_session::reference;
+use duramen_inspect::reference;
 
 use super::people::{IDENTITIES, enter, fine, set_up};
 use crate::{instance, run};
@@ -164,7 +164,9 @@ fn connect_denied_keeps_out() {
         password: "Secret-2".to_owned(),
         ..Default::default()
     };
-    let error = instance.login(&request).err().expect("not let in");
+    let error = duramen_session::login(&instance, &request)
+        .err()
+        .expect("not let in");
     assert_eq!(error.number, 18456);
     fine(&mut sa, "GRANT CONNECT SQL TO l0");
     let _ = enter(&instance, "l0");

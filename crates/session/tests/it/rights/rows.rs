@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use duramen_session::{Session, reference};
+use duramen_inspect::reference;
+use duramen_session::Session;
 
 use super::people::{IDENTITIES, Identity, Place, enter, id_of, set_up};
 use super::probes::{Names, probe};

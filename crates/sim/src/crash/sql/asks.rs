@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use duramen_session::Instance;
+use duramen_events::instance::Instance;
 
 use super::super::image;
 use super::super::wire::execute;

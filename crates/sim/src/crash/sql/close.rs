@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_events::instance::Instance;
 use duramen_os::memory::Clerk;
 use duramen_os::thread::{self, JoinHandle};
 use duramen_os::time;
-use duramen_session::Instance;
 use duramen_txn::{LockInfo, Resource};
 
 use super::super::image;

@@ -1,7 +1,7 @@
 //! What was committed before power failed: what a crash comes just after, and what the next recovery has to repeat.
 
 use duramen_base::Lsn;
-use duramen_session::Instance;
+use duramen_events::instance::Instance;
 
 use super::disk::DATABASES;
 use super::life::Life;

@@ -5,7 +5,6 @@
 use std::sync::{Arc, OnceLock};
 
 use duramen_os::sim::{SimDisk, Simulation};
-use duramen_session::Instance;
 
 use super::super::image;
 use super::super::wire::execute;
@@ -88,7 +87,7 @@ pub fn of(seed: u64) -> Arc<SimDisk> {
 fn prepare(versioned: bool, tight: bool) -> Arc<SimDisk> {
     let disk = SimDisk::with_sector(1, SECTOR);
     Simulation::new(1).on_disk(disk.clone()).run(|sim| {
-        let instance = Instance::start(&sim.env(), image::config(32 << 20, SECTOR))
+        let instance = duramen_session::start(&sim.env(), image::config(32 << 20, SECTOR))
             .unwrap_or_else(|e| panic!("the prepared instance does not start: {e}"));
         let mut session = image::login_to(&instance, "master").unwrap_or_else(|e| panic!("{e}"));
         for sql in script(versioned, tight) {

@@ -472,7 +472,7 @@ fn is_values(source: &InsertSource) -> bool {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use duramen_session::reference::permissions;
+    use duramen_inspect::reference::permissions;
 
     use super::*;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duramen_base::SqlError;
+use duramen_events::instance::Instance;
 use duramen_os::IoError;
 use duramen_os::sim::{DiskOp, SimDisk};
 use duramen_os::thread::JoinHandle;
 use duramen_os::{thread, time};
-use duramen_session::Instance;
 
 use super::super::image;
 use super::fault::Fault;

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use duramen_session::{DatabaseState, Instance, Session};
+use duramen_core::unavailable::DatabaseState;
+use duramen_events::instance::Instance;
+use duramen_session::Session;
 
 use super::super::image;
 use super::super::wire::execute;

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult};
+use duramen_events::instance::Instance;
 use duramen_os::sim::SimDisk;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::thread::{self, JoinHandle};
 use duramen_os::time;
 use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
-use duramen_session::{BulkSource, Instance, Session};
+use duramen_session::{BulkSource, Session};
 use duramen_types::{SqlType, Value};
 
 use super::super::image;

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_core::unavailable::{DatabaseState, Unavailable};
+use duramen_events::instance::Instance;
 use duramen_os::sim::{Sim, SimDisk, Simulation};
-use duramen_session::{DatabaseState, Instance, Session, Unavailable};
+use duramen_session::Session;
 use duramen_storage::check;
 
 use super::super::wire::execute;
@@ -230,7 +232,8 @@ impl World {
             if let Some(n) = cut {
                 disk.power_off_after(n);
             }
-            let end = match Instance::start(&sim.env(), image::config(memory, disk::SECTOR)) {
+            let end = match duramen_session::start(&sim.env(), image::config(memory, disk::SECTOR))
+            {
                 Ok(_) if cut.is_some() => Ok(Lived::Started),
                 Ok(instance) => self.live(&instance, &disk).map(Lived::To),
                 Err(_) if disk.is_off() => Ok(Lived::Cut),

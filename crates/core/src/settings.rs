@@ -1,0 +1,209 @@
+//! Server settings: `sp_configure` and RECONFIGURE.
+//!
+//! `sp_configure` changes what is configured, RECONFIGURE makes it hold and keeps it in master: at once, or, for options
+//! that are not dynamic, from the next start on. An option that nothing here follows can have its default only; any other
+//! value is refused, so that nobody relies on it.
+//!
+//! | option | what follows it |
+//! |---|---|
+//! | max degree of parallelism | threads that a query may use; 1: loads sort entries of indexes on the session's own |
+//! | cost threshold for parallelism | queries that are estimated to cost no more use one thread |
+//! | max server memory (MB) | pages and rows of operators together, no more than `--max-memory` |
+//! | recovery interval (min) | automatic checkpoints of databases without TARGET_RECOVERY_TIME |
+//! | nested triggers | triggers that a trigger's statements would fire |
+//! | media retention | days that backups are kept whose statement does not say it |
+//! | backup checksum default | BACKUP that says neither CHECKSUM nor NO_CHECKSUM |
+//! | default trace enabled | `sys.traces` and the files of the default trace |
+//! | blocked process threshold (s) | the event `blocked_process_report` |
+//! | user connections | logins beyond so many sessions |
+//! | show advanced options | what sp_configure shows and changes |
+
+mod list;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::sync::Mutex;
+
+use crate::instance_core::InstanceCore;
+
+/// When a value holds that was configured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holds {
+    Now,
+    AtStart,
+    /// The option has its default.
+    Never,
+}
+
+/// An option, as in `sys.configurations`.
+#[derive(Debug)]
+pub struct Setting {
+    pub id: i32,
+    pub name: &'static str,
+    pub least: i64,
+    pub greatest: i64,
+    pub default: i64,
+    pub dynamic: bool,
+    pub advanced: bool,
+    pub holds: Holds,
+    pub description: &'static str,
+}
+
+/// `configuration_id` of options that are followed.
+pub mod option {
+    pub const RECOVERY_INTERVAL: i32 = 101;
+    pub const USER_CONNECTIONS: i32 = 103;
+    pub const NESTED_TRIGGERS: i32 = 115;
+    pub const SHOW_ADVANCED: i32 = 518;
+    pub const MEDIA_RETENTION: i32 = 1537;
+    pub const COST_THRESHOLD: i32 = 1538;
+    pub const MAX_PARALLELISM: i32 = 1539;
+    pub const MAX_SERVER_MEMORY: i32 = 1544;
+    pub const BACKUP_COMPRESSION: i32 = 1579;
+    pub const DEFAULT_TRACE: i32 = 1568;
+    pub const BLOCKED_THRESHOLD: i32 = 1569;
+    pub const BACKUP_CHECKSUM: i32 = 1584;
+}
+
+/// Above so many minutes RECONFIGURE wants to be told twice.
+const LONGEST_RECOVERY_MINUTES: i64 = 60;
+
+/// What is configured and what holds, of options that have not their default.
+#[derive(Debug, Default)]
+pub struct Settings {
+    configured: Mutex<BTreeMap<i32, i64>>,
+    holding: Mutex<BTreeMap<i32, i64>>,
+    serial: AtomicBool,
+}
+
+pub fn all() -> &'static [Setting] {
+    list::ALL
+}
+
+fn default_of(id: i32) -> i64 {
+    let found = all().iter().find(|s| s.id == id);
+    found.map_or(0, |s| s.default)
+}
+
+impl Settings {
+    /// `value_in_use`
+    pub fn holding(&self, id: i32) -> i64 {
+        let kept = self.holding.lock().get(&id).copied();
+        kept.unwrap_or_else(|| default_of(id))
+    }
+
+    /// Whether `max degree of parallelism` is 1: asked by every statement.
+    pub fn is_serial(&self) -> bool {
+        self.serial.load(Ordering::Relaxed)
+    }
+
+    /// `value`
+    pub fn configured(&self, id: i32) -> i64 {
+        let kept = self.configured.lock().get(&id).copied();
+        kept.unwrap_or_else(|| default_of(id))
+    }
+
+    /// The option that a name or a part of one means: 15123 for none, 15124 for several.
+    pub fn find(&self, name: &str) -> SqlResult<&'static Setting> {
+        let wanted = name.to_ascii_lowercase();
+        let advanced = self.holding(option::SHOW_ADVANCED) != 0;
+        let seen = || all().iter().filter(|s| advanced || !s.advanced);
+        if let Some(found) = seen().find(|s| s.name.eq_ignore_ascii_case(&wanted)) {
+            return Ok(found);
+        }
+        let mut parts = seen().filter(|s| s.name.to_ascii_lowercase().contains(&wanted));
+        match (parts.next(), parts.next()) {
+            (Some(one), None) => Ok(one),
+            (None, _) => Err(SqlError::new(
+                &messages::CONFIGURATION_OPTION_NOT_FOUND,
+                &[&name],
+            )),
+            _ => Err(SqlError::new(
+                &messages::CONFIGURATION_OPTION_NOT_UNIQUE,
+                &[&name],
+            )),
+        }
+    }
+
+    /// `sp_configure name, value`: the option and what was configured before.
+    pub fn configure(&self, name: &str, value: i64) -> SqlResult<(&'static Setting, i64)> {
+        let setting = self.find(name)?;
+        if !(setting.least..=setting.greatest).contains(&value) && value != setting.default {
+            return Err(SqlError::new(
+                &messages::CONFIGURATION_VALUE_INVALID,
+                &[&value, &setting.name],
+            ));
+        }
+        if setting.holds == Holds::Never && value != setting.default {
+            let what = format!("sp_configure '{}', {value}", setting.name);
+            return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
+        }
+        let before = self.configured(setting.id);
+        self.configured.lock().insert(setting.id, value);
+        Ok((setting, before))
+    }
+}
+
+impl InstanceCore {
+    /// Settings that were kept hold from now on.
+    pub fn load_settings(&self) -> SqlResult<()> {
+        let kept = self.databases.master()?.catalog.settings()?;
+        let known = kept
+            .into_iter()
+            .filter(|(id, _)| all().iter().any(|s| s.id == *id && s.holds != Holds::Never));
+        let known: BTreeMap<i32, i64> = known.collect();
+        self.settings.configured.lock().clone_from(&known);
+        *self.settings.holding.lock() = known;
+        self.follow_settings();
+        Ok(())
+    }
+
+    /// RECONFIGURE: 5807 for a recovery interval that is too long without `with_override`.
+    pub fn keep_settings(&self, with_override: bool) -> SqlResult<()> {
+        let configured = self.settings.configured.lock().clone();
+        let minutes = configured.get(&option::RECOVERY_INTERVAL);
+        if minutes.is_some_and(|m| *m > LONGEST_RECOVERY_MINUTES) && !with_override {
+            return Err(SqlError::new(
+                &messages::RECOVERY_INTERVAL_TOO_LONG,
+                &[&LONGEST_RECOVERY_MINUTES],
+            ));
+        }
+        let kept: Vec<(i32, i64)> = configured
+            .iter()
+            .filter(|(id, value)| default_of(**id) != **value)
+            .map(|(id, value)| (*id, *value))
+            .collect();
+        self.databases.master()?.catalog.put_settings(&kept)?;
+        let now = |id: &i32| all().iter().any(|s| s.id == *id && s.holds == Holds::Now);
+        let mut holding = self.settings.holding.lock();
+        for (id, value) in configured.iter().filter(|(id, _)| now(id)) {
+            holding.insert(*id, *value);
+        }
+        drop(holding);
+        self.follow_settings();
+        Ok(())
+    }
+
+    fn follow_settings(&self) {
+        let serial = self.settings.holding(option::MAX_PARALLELISM) == 1;
+        self.settings.serial.store(serial, Ordering::Relaxed);
+        let minutes = self.settings.holding(option::RECOVERY_INTERVAL);
+        let engine = &self.databases.engine;
+        engine.set_recovery_interval(u32::try_from(minutes).unwrap_or(0));
+        let blocked = u64::try_from(self.settings.holding(option::BLOCKED_THRESHOLD));
+        let blocked = blocked.ok().filter(|seconds| *seconds > 0);
+        self.locks
+            .set_blocked_threshold(blocked.map(std::time::Duration::from_secs));
+        let asked = self.settings.holding(option::MAX_SERVER_MEMORY);
+        let asked = u64::try_from(asked)
+            .unwrap_or(u64::MAX)
+            .saturating_mul(1 << 20);
+        let memory = asked.min(self.databases.config.memory);
+        engine.set_memory_limit(memory);
+        let rows = crate::startup::workspace_bytes(memory);
+        self.workspace
+            .set_limit(usize::try_from(rows).unwrap_or(usize::MAX));
+    }
+}
