@@ -186,7 +186,7 @@ fn used() -> (BTreeSet<String>, String) {
         }
     }
     let mut procedures = String::new();
-    for dir in ["crates/program/src/resource", "crates/session/src/history"] {
+    for dir in ["crates/program/src/resource", "crates/admin/src/history"] {
         texts(&root().join(dir), "sql", &mut procedures);
     }
     let all = words(&code).into_iter().map(str::to_owned).collect();
