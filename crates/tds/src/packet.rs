@@ -347,6 +347,9 @@ impl Assembler {
     }
 }
 
+/// Bytes that a message has room for from its first token on: those of a small result with its columns.
+const SHORT: usize = 512;
+
 /// Cuts one message's bytes into packets of the negotiated size.
 ///
 /// A full packet is handed out only when bytes beyond it exist, so the last one is never empty unless the whole
@@ -384,6 +387,11 @@ impl PacketWriter {
 
     /// The buffer to append tokens to. Only append.
     pub fn body(&mut self) -> &mut Vec<u8> {
+        // Most messages are short. Growing from nothing would ask the allocator six times, and it moves what it has given out
+        // under a lock that threads share.
+        if self.body.capacity() == 0 {
+            self.body.reserve(SHORT);
+        }
         &mut self.body
     }
 
@@ -445,6 +453,7 @@ impl PacketWriter {
             spid: self.spid,
             id: self.id,
         };
+        out.reserve(HEADER_BYTES + len);
         out.extend_from_slice(&header.to_bytes());
         out.extend_from_slice(&self.body[self.used..self.used + len]);
         self.used += len;
