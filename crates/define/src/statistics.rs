@@ -18,8 +18,9 @@ use duramen_catalog::{IndexDef, TableDef};
 use duramen_tsql::ast::{self, NamedOption, OptionValue, SizeUnit};
 use duramen_txn::LockMode;
 
+use super::drops::cannot_drop;
 use super::indexes::one_more;
-use super::{Ddl, cannot_drop, refuse};
+use super::{Ddl, refuse};
 
 /// As many as a table may have.
 const MOST_STATISTICS: usize = 30_000;

@@ -13,7 +13,8 @@
 //!    [test: a_clerk_has_a_share]
 //! 2. Asking the broker waits for nobody: it is an addition, a comparison and, when there is no room, a turn over the caches.
 //!    Who keeps more and has no latch lets the pool shrink for a moment where it lags far behind its room
-//!    ([`Broker::await_pool`]): pages that have changed must be written first. [test: who_grows_lets_the_pool_shrink]
+//!    ([`Broker::await_pool`]): pages that have changed must be written first.
+//!    [test: more_than_there_is_is_refused_and_less_is_not; test: who_grows_lets_the_pool_shrink]
 //! 3. The limit counts what is held, not what is resident. What the process has beyond that ([`Broker::watch`]) makes the
 //!    pool smaller, too, and beyond the allowance everybody's room. [test: what_nobody_counts_takes_room_too]
 

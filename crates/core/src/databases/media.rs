@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::fold;
-pub use duramen_os::{DiskFile, IoError, OpenOptions, sparing, thread, time};
+use duramen_os::{DiskFile, IoError, OpenOptions, sparing, thread, time};
 use duramen_storage::backup::{BEGUN, Device, Media, Medium, Stripe, TapeTime, cannot_open};
 use duramen_types::temporal::days_from_ymd;
 use duramen_types::{ConvertCtx, DateTime, SqlType as T, Value, convert};
