@@ -69,9 +69,12 @@ impl Admin<'_> {
             return Err(in_use());
         }
         let id = db.db.id;
+        let files = db.entry.read().files.clone();
         let result = databases.detach(&db);
         self.session.among_others();
+        drop(db);
         if result.is_ok() {
+            databases.await_closed(&files);
             let _ = suspect_pages::forget(&instance, id, None);
         }
         result

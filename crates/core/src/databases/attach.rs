@@ -14,12 +14,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use duramen_access::database_options::option;
 use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, PAGE_BYTES, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, Registry};
-use duramen_os::{IoError, OpenOptions};
+use duramen_os::{IoError, OpenOptions, thread, time};
 use duramen_storage::format::boot::{BOOT_PAGE, Boot, FileHeader};
 use duramen_storage::format::file_table::{FILE_TABLE_PAGES, FileRow, TableRow, table_rows};
 use duramen_storage::format::page::{Verify, verify};
@@ -32,6 +33,8 @@ use super::{Databases, NewFile};
 type Page = [u8; PAGE_BYTES];
 
 const DEFAULT_GROWTH: Growth = Growth::Bytes(64 << 20);
+/// Whoever looks at a database that is closed lets go of it within a step.
+const LONGEST_CLOSING: Duration = Duration::from_secs(10);
 /// What of a database's state is not taken along.
 const LEFT_BEHIND: u64 = option::CREATING
     | option::DROPPING
@@ -77,6 +80,20 @@ impl Databases {
         duramen_observe::forget_db(entry.id);
         let master = self.master()?;
         self.in_master(&master.catalog, |r, tx| r.remove(tx, entry.id))
+    }
+
+    /// Waits until the files of a detached database are closed, for some seconds at most. Others may still be looking at
+    /// it, its background thread between two steps or a view that tells of its files, and the last of them closes the
+    /// files: who attached them now would be told that they are in use. The caller has let go of the database.
+    pub fn await_closed(&self, files: &[FileEntry]) {
+        let deadline = time::now() + LONGEST_CLOSING;
+        let disk = &self.engine.env.disk;
+        for file in files {
+            let path = self.resolve(&file.path);
+            while disk.is_open(&path) && time::now() < deadline {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
     }
 
     /// CREATE DATABASE ... FOR ATTACH with these files, the primary one first.

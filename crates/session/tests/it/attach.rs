@@ -1,6 +1,9 @@
 //! sp_detach_db and CREATE DATABASE ... FOR ATTACH under power cuts, and over restarts.
 
+use std::time::Duration;
+
 use duramen_os::sim::SimDisk;
+use duramen_os::thread;
 
 use crate::{Alone, alone_on, run};
 
@@ -88,4 +91,23 @@ fn files_that_were_detached_are_attached_after_a_restart() {
         .expect("removed");
     let mut s = alone_on(&disk.env());
     assert!(run(&mut s, DETACH)[0].starts_with("Msg 3707, Level 16,"));
+}
+
+/// A background thread between two steps, or a view, may be the last to have a database.
+#[test]
+fn files_are_closed_when_their_database_is_detached() {
+    let mut s = alone_on(&SimDisk::new(34).env());
+    for sql in BEFORE {
+        run(&mut s, sql);
+    }
+    for _ in 0..3 {
+        let looking = s.instance.databases.find("d").expect("it is open");
+        let holder = thread::spawn("holder", move || {
+            thread::sleep(Duration::from_millis(30));
+            drop(looking);
+        });
+        assert!(run(&mut s, DETACH).is_empty());
+        assert!(!whole(&mut s, "somebody looked at it"));
+        holder.join().expect("it ends");
+    }
 }
