@@ -178,7 +178,7 @@ fn lookup(s: &SessionCore, name: &str) -> SqlResult<Option<(i32, String)>> {
         return Ok(Some((m.id.0, m.kind.as_str().to_owned())));
     }
     if let Some(c) = duramen_program::coded::find(schema, object) {
-        return Ok(Some((c.id, c.kind.as_str().to_owned())));
+        return Ok(Some((c.id(), c.kind.as_str().to_owned())));
     }
     let Some(db) = database(s, part(2)) else {
         return Ok(None);

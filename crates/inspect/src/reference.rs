@@ -56,6 +56,12 @@ pub fn dbcc() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     dbcc::statements()
 }
 
+/// The procedures of the system that are text, with their schema.
+pub fn procedures_of_text() -> impl Iterator<Item = String> {
+    let texts = resource::listed().filter(|m| m.kind == ObjectKind::PROCEDURE);
+    texts.map(|m| format!("{}.{}", resource::schema_name(m), m.name))
+}
+
 /// Every trace flag that is accepted, and what it does.
 pub fn trace_flags() -> impl Iterator<Item = (i64, &'static str)> {
     dbcc::trace_flags()

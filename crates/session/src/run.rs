@@ -2,12 +2,14 @@
 
 mod administration;
 mod app_locks;
+mod arguments;
 mod audit;
 mod backup;
 mod bind;
 mod bulk;
 mod callable;
 mod checked;
+mod coded;
 mod compiled;
 mod dbcc;
 mod define;
@@ -74,7 +76,7 @@ pub use self::bulk::BulkSource;
 pub(crate) use self::callable::callable;
 use self::checked::Early;
 pub(crate) use self::describe::{description as describe_column, result_columns};
-pub(crate) use self::exec::{Called, Given, is_remote};
+pub(crate) use self::exec::{Called, Given};
 pub(crate) use self::grants::is_all;
 pub(crate) use self::query::meta as column_meta;
 pub(crate) use self::scoped::scoped_refused;

@@ -10,6 +10,7 @@ mod definitions;
 
 use duramen_access::temporary::is_temporary;
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_program::coded::is_of_the_wire;
 use duramen_program::options::Options;
 use duramen_program::rights::Right;
 use duramen_program::statements::Kind;
@@ -19,7 +20,6 @@ use duramen_tsql::ast::{
 };
 
 use crate::run::is_all;
-use crate::run::is_remote;
 
 /// 40517 for a statement that is not supported, or has something in it that is not.
 pub fn check(kind: &StatementKind) -> SqlResult<()> {
@@ -157,7 +157,7 @@ fn call(exec: &ast::ExecStmt) -> SqlResult<()> {
                 .schema()
                 .is_none_or(|s| s.eq_ignore_ascii_case("sys") || s.eq_ignore_ascii_case("dbo"));
             let called = name.name().to_ascii_lowercase();
-            match system && is_remote(&called) {
+            match system && is_of_the_wire(&called) {
                 true => refuse(&called),
                 false => Ok(()),
             }

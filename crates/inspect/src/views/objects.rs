@@ -154,7 +154,7 @@ pub fn declared() -> impl Iterator<Item = Object> {
         };
         Object::declared(view.name, id, kind)
     });
-    let coded = duramen_program::coded::all().map(|c| Object::declared(c.name, c.id, c.kind));
+    let coded = duramen_program::coded::all().map(|c| Object::declared(c.name, c.id(), c.kind));
     views.chain(modules).chain(coded)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ModuleDef;
 use duramen_program::column::*;
-use duramen_program::resource;
+use duramen_program::{coded, resource};
 use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 use duramen_types::{SqlType as T, Value};
@@ -89,6 +89,22 @@ fn of(module: &ModuleDef) -> SqlResult<Vec<Source>> {
     Ok(all)
 }
 
+/// Those of the procedures that are code.
+fn of_code() -> Vec<Vec<Value>> {
+    let sources = coded::all().flat_map(|c| {
+        let source = |(id, p): (i32, &coded::Parameter)| Source {
+            module: c.id(),
+            id,
+            name: p.name.to_owned(),
+            ty: p.ty,
+            output: p.output,
+            readonly: false,
+        };
+        (1..).zip(c.parameters).map(source)
+    });
+    sources.map(|p| row(&p)).collect()
+}
+
 /// A module whose text cannot be read any more has no parameters to show.
 fn rows<'m>(modules: impl Iterator<Item = &'m Arc<ModuleDef>>) -> Vec<Vec<Value>> {
     let all = modules.flat_map(|m| of(m).unwrap_or_default());
@@ -100,12 +116,15 @@ pub const PARAMETERS: View = View::new("parameters", VISIBLE, COLUMNS, |cx, _| {
 });
 
 pub const SYSTEM_PARAMETERS: View = View::new("system_parameters", FACTS, COLUMNS, |_, _| {
-    Ok(rows(resource::listed()))
+    let mut all = rows(resource::listed());
+    all.extend(of_code());
+    Ok(all)
 });
 
 pub const ALL_PARAMETERS: View = View::new("all_parameters", VISIBLE, COLUMNS, |cx, _| {
     let snapshot = snapshot(cx)?;
     let mut all = rows(snapshot.modules.values());
     all.extend(rows(resource::listed()));
+    all.extend(of_code());
     Ok(all)
 });

@@ -7,7 +7,7 @@
 use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_program::bound::Bound;
-use duramen_program::program::{Op, same};
+use duramen_program::program::Op;
 use duramen_program::programs::Callable;
 use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink, Scope};
 use duramen_program::statements::Kind;
@@ -16,7 +16,8 @@ use duramen_query::{Binder, dml};
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::{SqlType, TypeId, Value};
 
-use super::exec::{Called, Given};
+use super::arguments::Arguments;
+use super::exec::Called;
 use super::query::{assignments, meta};
 use super::{Ended, Next, Run, command};
 use crate::host::HostView;
@@ -177,26 +178,11 @@ impl Run<'_> {
         }
     }
 
-    /// sp_describe_first_result_set @tsql [, @params [, @browse_information_mode]].
-    pub(super) fn describe_first_result_set(&mut self, given: &[Given]) -> SqlResult<Called> {
-        const NAME: &str = "sp_describe_first_result_set";
-        let argument = |names: [&str; 2], position: usize| {
-            let named = given.iter().find(|g| {
-                g.name
-                    .as_deref()
-                    .is_some_and(|n| names.iter().any(|m| same(n, m)))
-            });
-            let found = named.or_else(|| given.get(position).filter(|g| g.name.is_none()));
-            found.and_then(|g| g.value.as_ref())
-        };
-        let Some(text) = argument(["@tsql", "@stmt"], 0).and_then(Value::as_text) else {
-            let args: [&dyn std::fmt::Display; 2] = [&NAME, &"@tsql"];
-            return Err(SqlError::new(&messages::PARAMETER_NOT_SUPPLIED, &args).with_state(4));
-        };
-        let declarations = argument(["@params", "@parameters"], 1)
-            .and_then(Value::as_text)
-            .unwrap_or_default();
-        let browse = argument(["@browse_information_mode"; 2], 2).and_then(Value::as_i64);
+    /// sp_describe_first_result_set
+    pub(super) fn describe_first_result_set(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+        let text = args.text("@tsql").ok_or_else(|| args.missing("@tsql"))?;
+        let declarations = args.text("@params").unwrap_or_default();
+        let browse = args.number("@browse_information_mode");
         if browse.is_some_and(|mode| mode != 0) {
             return Err(super::not_supported(
                 "sp_describe_first_result_set with browse information",

@@ -2,16 +2,16 @@
 //!
 //! Its columns and their types are those of the documentation; the deduction is next door (`undeclared`).
 
-use duramen_base::{SqlError, SqlResult, messages};
-use duramen_program::program::same;
+use duramen_base::SqlResult;
 use duramen_program::sink::ColumnMeta;
 use duramen_query::Binder;
 use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::{ParseOptions, ast};
 use duramen_types::{SqlType, Value};
 
+use super::arguments::Arguments;
 use super::describe::tds_type;
-use super::exec::{Called, Given};
+use super::exec::Called;
 use super::undeclared::{Asked, Found, deduce};
 use super::{Run, command};
 
@@ -24,9 +24,10 @@ fn name(text: Option<&str>) -> Value {
 }
 
 impl Run<'_> {
-    /// sp_describe_undeclared_parameters @tsql [, @params].
-    pub(super) fn describe_undeclared(&mut self, given: &[Given]) -> SqlResult<Called> {
-        let (text, declarations) = texts(given, "sp_describe_undeclared_parameters")?;
+    /// sp_describe_undeclared_parameters
+    pub(super) fn describe_undeclared(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+        let text = args.text("@tsql").ok_or_else(|| args.missing("@tsql"))?;
+        let declarations = args.text("@params").unwrap_or_default();
         let options = ParseOptions {
             quoted_identifier: self.session.options.quoted_identifier,
         };
@@ -96,27 +97,10 @@ impl Run<'_> {
     }
 }
 
-/// @tsql and @params, by name or position.
 /// The name and the type of a parameter by its number.
 fn typed(p: &ast::Parameter, nth: usize) -> SqlResult<(String, SqlType)> {
     let ty = resolve_type(&p.ty, TypeSite::Parameter(nth, &p.name))?;
     Ok((p.name.clone(), ty))
-}
-
-fn texts(given: &[Given], procedure: &str) -> SqlResult<(String, String)> {
-    let at = |name: &str, position: usize| {
-        let named = given
-            .iter()
-            .find(|g| g.name.as_deref().is_some_and(|n| same(n, name)));
-        let found = named.or_else(|| given.get(position).filter(|g| g.name.is_none()));
-        found.and_then(|g| g.value.as_ref()?.as_text())
-    };
-    let missing = || {
-        let args: [&dyn std::fmt::Display; 2] = [&procedure, &"@tsql"];
-        SqlError::new(&messages::PARAMETER_NOT_SUPPLIED, &args).with_state(4)
-    };
-    let text = at("@tsql", 0).ok_or_else(missing)?;
-    Ok((text, at("@params", 1).unwrap_or_default()))
 }
 
 /// A line of sp_describe_undeclared_parameters.

@@ -12,8 +12,8 @@ use duramen_program::rights::Right;
 use duramen_program::sink::ColumnMeta;
 use duramen_types::{ConvertCtx, SqlType, Value};
 
-use super::exec::{Called, Given};
-use super::server::argument;
+use super::arguments::Arguments;
+use super::exec::Called;
 use super::{Run, command};
 use duramen_events::error_log::entry::Entry;
 
@@ -21,31 +21,17 @@ const MOST_TEXT: usize = 3999;
 /// Numbers of users' messages begin behind this.
 const LAST_SYSTEM_NUMBER: i64 = 50_000;
 
-/// Whether a procedure, by its lower-case name, is one of this room.
-pub(super) fn is_procedure(name: &str) -> bool {
-    matches!(
-        name,
-        "sp_cycle_errorlog"
-            | "sp_enumerrorlogs"
-            | "sp_readerrorlog"
-            | "xp_enumerrorlogs"
-            | "xp_logevent"
-            | "xp_readerrorlog"
-    )
-}
-
 fn invalid_type() -> SqlError {
     let text = "Error executing extended stored procedure: Invalid Parameter Type";
     SqlError::new(&messages::EXTENDED_PROCEDURE_FAILED, &[&text])
 }
 
 /// Nanoseconds since 1970 of a moment that was given; `None` for none.
-fn moment(given: &[Given], at: usize, ctx: &ConvertCtx) -> SqlResult<Option<i128>> {
-    let found = given.get(at).and_then(|g| Some((g.ty, g.value.clone()?)));
-    let Some((ty, value)) = found.filter(|(_, v)| !v.is_null()) else {
+fn moment(args: &Arguments<'_>, name: &str, ctx: &ConvertCtx) -> SqlResult<Option<i128>> {
+    let Some(found) = args.given(name).filter(|t| !t.value.is_null()) else {
         return Ok(None);
     };
-    let value = duramen_types::convert(&value, &ty, &SqlType::DATETIME, None, ctx);
+    let value = duramen_types::convert(&found.value, &found.ty, &SqlType::DATETIME, None, ctx);
     let Ok(Value::DateTime(d)) = value else {
         return Err(invalid_type());
     };
@@ -57,31 +43,6 @@ fn moment(given: &[Given], at: usize, ctx: &ConvertCtx) -> SqlResult<Option<i128
 }
 
 impl Run<'_> {
-    pub(super) fn error_log_procedure(&mut self, name: &str, given: &[Given]) -> SqlResult<Called> {
-        let most = match name {
-            "xp_readerrorlog" => 7,
-            "sp_readerrorlog" => 4,
-            "xp_logevent" => 3,
-            "sp_cycle_errorlog" => 0,
-            _ => 1,
-        };
-        let done = match given.len() > most {
-            true => Err(SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&name]).with_state(2)),
-            false => match name {
-                "sp_cycle_errorlog" => self.cycle_error_log(),
-                "xp_logevent" => self.log_event(given),
-                "xp_enumerrorlogs" | "sp_enumerrorlogs" => self.list_error_logs(given),
-                _ => self.read_error_log(given),
-            },
-        };
-        let procedure = |e: SqlError| SqlError {
-            procedure: Some(name.to_owned()),
-            ..e
-        };
-        done.map_err(procedure)?;
-        Ok(Called::with_status(0))
-    }
-
     /// 15003
     fn may_read_logs(&self) -> SqlResult<()> {
         match self.session.server_may(Right::AlterAnyLogin) {
@@ -93,18 +54,17 @@ impl Run<'_> {
         }
     }
 
-    fn cycle_error_log(&mut self) -> SqlResult<()> {
+    pub(super) fn cycle_error_log(&mut self) -> SqlResult<Called> {
         self.session.instance.cycle_error_log(self.session)?;
         self.sink
             .info(&SqlError::new(&messages::DBCC_COMPLETED, &[]));
-        Ok(())
+        Ok(Called::with_status(0))
     }
 
     /// xp_logevent error_number, 'message' [, 'severity']
-    fn log_event(&mut self, given: &[Given]) -> SqlResult<()> {
-        let number = argument(given, 0, "@error_number").and_then(Value::as_i64);
-        let text = argument(given, 1, "@message").and_then(Value::as_text);
-        let severity = argument(given, 2, "@severity").and_then(Value::as_text);
+    pub(super) fn log_event(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+        let (number, text) = (args.number("@error_number"), args.text("@message"));
+        let severity = args.text("@severity");
         // db_owner of master may, too.
         if !self.session.server_may(Right::ControlServer) && !self.owns_master()? {
             return Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[]));
@@ -126,7 +86,7 @@ impl Run<'_> {
             ..SqlError::print(text)
         };
         self.session.instance.log_error_of(self.session, &error);
-        Ok(())
+        Ok(Called::with_status(0))
     }
 
     fn owns_master(&self) -> SqlResult<bool> {
@@ -134,30 +94,30 @@ impl Run<'_> {
         master.map_or(Ok(false), |db| self.session.owns(&db))
     }
 
-    fn read_error_log(&mut self, given: &[Given]) -> SqlResult<()> {
+    pub(super) fn read_error_log(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
         self.may_read_logs()?;
-        let number = |at, name| match argument(given, at, name) {
-            None => Ok(None),
-            Some(v) => v.as_i64().map(Some).ok_or_else(invalid_type),
+        let number = |name, without| match args.value(name) {
+            None => Ok(without),
+            Some(v) => v.as_i64().ok_or_else(invalid_type),
         };
-        let text = |at, name| match argument(given, at, name) {
+        let text = |name| match args.value(name) {
             None => Ok(String::new()),
             Some(v) => v
                 .as_text()
                 .map(|t| t.to_lowercase())
                 .ok_or_else(invalid_type),
         };
-        let archive = number(0, "@p1")?.unwrap_or(0);
+        let archive = number("@p1", 0)?;
         // There is no Agent, and so no log of one.
-        let archive = match number(1, "@p2")?.unwrap_or(1) {
+        let archive = match number("@p2", 1)? {
             1 => archive,
             2 => -1,
             _ => return Err(invalid_type()),
         };
-        let (first, second) = (text(2, "@p3")?, text(3, "@p4")?);
+        let (first, second) = (text("@p3")?, text("@p4")?);
         let ctx = self.session.options.convert_ctx();
-        let (from, to) = (moment(given, 4, &ctx)?, moment(given, 5, &ctx)?);
-        let backwards = match text(6, "@p7")?.as_str() {
+        let (from, to) = (moment(args, "@p5", &ctx)?, moment(args, "@p6", &ctx)?);
+        let backwards = match text("@p7")?.as_str() {
             "" | "asc" => false,
             "desc" => true,
             _ => return Err(invalid_type()),
@@ -195,13 +155,13 @@ impl Run<'_> {
             ("Text", SqlType::nvarchar(MOST_TEXT as u16)),
         ];
         self.send_found(&columns, entries.iter().map(row));
-        Ok(())
+        Ok(Called::with_status(0))
     }
 
     /// The logs that there are; of the Agent (type 2) none.
-    fn list_error_logs(&mut self, given: &[Given]) -> SqlResult<()> {
+    pub(super) fn list_error_logs(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
         self.may_read_logs()?;
-        let agent = argument(given, 0, "@p1").and_then(Value::as_i64) == Some(2);
+        let agent = args.number("@p1") == Some(2);
         let list = match agent {
             true => Vec::new(),
             false => self.session.instance.error_log.list(),
@@ -217,7 +177,7 @@ impl Run<'_> {
             vec![Value::Int(a.number as i32), last, Value::Int(bytes)]
         });
         self.send_found(&columns, rows);
-        Ok(())
+        Ok(Called::with_status(0))
     }
 
     /// A result set whose columns allow NULL.

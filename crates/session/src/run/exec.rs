@@ -5,6 +5,7 @@ use std::sync::Arc;
 use duramen_access::temporary::is_temporary;
 use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_catalog::ObjectKind;
+use duramen_program::coded::is_of_the_wire;
 use duramen_program::program::{BodyOf, same};
 use duramen_program::programs::{Callable, Parameter};
 use duramen_program::rights::Right;
@@ -17,9 +18,9 @@ use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ExecArg, ExprKind, ModuleKind, StatementKind};
 use duramen_types::{SqlType, Target, Value};
 
+use super::arguments::check_places;
 use super::callable::callable;
 use super::nested::Inner;
-use super::server::check_places;
 use super::{Ended, Next, Run, command, not_supported};
 use crate::run::TypesOf;
 
@@ -27,7 +28,7 @@ use crate::run::TypesOf;
 const LARGE: usize = 1 << 20;
 
 /// Asked between two steps with something large.
-fn still_wanted(bytes: usize) -> SqlResult<()> {
+pub(super) fn still_wanted(bytes: usize) -> SqlResult<()> {
     match bytes {
         0..LARGE => Ok(()),
         _ => given_up::check(),
@@ -210,39 +211,17 @@ impl Run<'_> {
         }
         if system {
             self.may_call(name)?;
-            match name.name().to_ascii_lowercase().as_str() {
-                "sp_executesql" => return self.execute_sql(given),
-                "sp_describe_first_result_set" => return self.describe_first_result_set(&given),
-                "sp_describe_undeclared_parameters" => return self.describe_undeclared(&given),
-                // Calls of the wire, which come as calls and not as text; cursors not even so.
-                remote if is_remote(remote) => return Err(not_supported(remote)),
-                "sp_flush_log" => return self.flush_log(&given),
-                "sp_rename" => return self.settled(|run| run.rename(&given)),
-                called @ ("sp_refreshview" | "sp_refreshsqlmodule") => {
-                    return self.settled(|run| run.refresh_view(called, &given));
-                }
-                called @ ("sp_addextendedproperty"
-                | "sp_updateextendedproperty"
-                | "sp_dropextendedproperty") => {
-                    return self.settled(|run| run.extended_property(called, &given));
-                }
-                "sp_configure" => {
-                    if let Some(set) = self.set_configuration(&given) {
-                        return set;
-                    }
-                }
-                "sp_detach_db" => return self.detach_db(&given),
-                lock @ ("sp_getapplock" | "sp_releaseapplock") => {
-                    return self.app_lock_procedure(lock, &given);
-                }
-                log if super::error_log::is_procedure(log) => {
-                    return self.error_log_procedure(log, &given);
-                }
-                read if super::registry::is_procedure(read) => {
-                    return self.registry_procedure(read, &given);
-                }
-                "sp_set_session_context" => return self.set_session_context(given),
-                _ => {}
+            if let Some(row) = duramen_program::coded::find(name.schema(), name.name()) {
+                return self.call_coded(row, given);
+            }
+            let called = name.name().to_ascii_lowercase();
+            if is_of_the_wire(&called) {
+                return Err(not_supported(&called));
+            }
+            if called == "sp_configure"
+                && let Some(set) = self.set_configuration(&given)
+            {
+                return set;
             }
         }
         let Some((key, database, callable)) = self.settled(|run| run.procedure(name))? else {
@@ -317,48 +296,8 @@ impl Run<'_> {
         })
     }
 
-    fn flush_log(&mut self, given: &[Given]) -> SqlResult<Called> {
-        if !given.is_empty() {
-            let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&"sp_flush_log"]);
-            return Err(error.with_state(2));
-        }
-        let db = self.session.instance.databases.find(&self.session.database);
-        if let Some(log) = db.as_ref().and_then(|d| d.db.log()) {
-            log.flush_all()
-                .map_err(|e| e.to_sql(&self.session.database))?;
-        }
-        Ok(Called::with_status(0))
-    }
-
-    /// sp_set_session_context @key, @value [, @read_only].
-    fn set_session_context(&mut self, given: Vec<Given>) -> SqlResult<Called> {
-        let at = |name: &str, position: usize| {
-            let named = given
-                .iter()
-                .find(|g| g.name.as_deref().is_some_and(|n| same(n, name)));
-            named.or_else(|| given.get(position).filter(|g| g.name.is_none()))
-        };
-        let missing = |name: &str| {
-            let args: [&dyn std::fmt::Display; 2] = [&"sp_set_session_context", &name];
-            SqlError::new(&messages::PARAMETER_NOT_SUPPLIED, &args)
-        };
-        let key = at("@key", 0).ok_or_else(|| missing("@key"))?;
-        let value = at("@value", 1).ok_or_else(|| missing("@value"))?;
-        let read_only = at("@read_only", 2).and_then(|g| g.value.as_ref()?.as_i64());
-        let Some(name) = key.value.as_ref().and_then(Value::as_text) else {
-            return Err(SqlError::new(
-                &messages::INVALID_PARAMETER_FOR,
-                &[&1, &"sp_set_session_context"],
-            ));
-        };
-        let held = value.value.clone().unwrap_or(Value::Null);
-        let context = &mut self.session.state.context;
-        context.set(&name, value.ty, held, read_only == Some(1))?;
-        Ok(Called::with_status(0))
-    }
-
     /// sp_executesql: its first two arguments are the statement and the declarations of the others.
-    fn execute_sql(&mut self, mut given: Vec<Given>) -> SqlResult<Called> {
+    pub(super) fn execute_sql(&mut self, mut given: Vec<Given>) -> SqlResult<Called> {
         let mut texts = Vec::new();
         for (names, shown) in [
             (["@stmt", "@statement"], "@statement"),
@@ -640,18 +579,6 @@ impl Run<'_> {
     }
 }
 
-/// Procedures that exist for drivers.
-pub(crate) fn is_remote(name: &str) -> bool {
-    const PREPARED: [&str; 5] = [
-        "sp_prepare",
-        "sp_execute",
-        "sp_prepexec",
-        "sp_prepexecrpc",
-        "sp_unprepare",
-    ];
-    name.starts_with("sp_cursor") && !name.starts_with("sp_cursor_list") || PREPARED.contains(&name)
-}
-
 /// The position of the argument that a parameter gets.
 fn argument(p: &Parameter, at: usize, given: &[Given]) -> Option<usize> {
     let named = given
@@ -661,7 +588,7 @@ fn argument(p: &Parameter, at: usize, given: &[Given]) -> Option<usize> {
 }
 
 /// A value that does not convert to a parameter's type is 8114, whatever the types.
-fn parameter_error(e: SqlError, from: &SqlType, to: &SqlType) -> SqlError {
+pub(super) fn parameter_error(e: SqlError, from: &SqlType, to: &SqlType) -> SqlError {
     if e.number != messages::CONVERSION_FAILED.number {
         return e;
     }

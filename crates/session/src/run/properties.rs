@@ -9,12 +9,14 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::properties::{PropertyDef, class};
 use duramen_catalog::{ObjectKind, Snapshot};
 use duramen_core::security::On;
+use duramen_program::coded::Procedure;
 use duramen_program::program::same;
 use duramen_program::rights::Right;
 use duramen_program::statements::Definition;
 use duramen_types::Value;
 
-use super::exec::{Called, Given};
+use super::arguments::Arguments;
+use super::exec::Called;
 use super::{Run, not_supported};
 
 const LEVELS: [(&str, &str); 3] = [
@@ -23,43 +25,20 @@ const LEVELS: [(&str, &str); 3] = [
     ("@level2type", "@level2name"),
 ];
 
-fn argument<'a>(given: &'a [Given], at: usize, name: &str) -> Option<&'a Given> {
-    let named = |g: &&Given| g.name.as_deref().is_some_and(|n| same(n, name));
-    let positional = given.get(at).filter(|g| g.name.is_none());
-    given.iter().find(named).or(positional)
-}
-
-fn text(given: &[Given], at: usize, name: &str) -> Option<String> {
-    argument(given, at, name)?.value.as_ref()?.as_text()
-}
-
 impl Run<'_> {
-    pub(super) fn extended_property(&mut self, called: &str, given: &[Given]) -> SqlResult<Called> {
-        let result = self.change_property(called, given);
-        result.map_err(|e| SqlError {
-            procedure: Some(called.to_owned()),
-            ..e
-        })?;
-        Ok(Called::with_status(0))
-    }
-
-    fn change_property(&mut self, called: &str, given: &[Given]) -> SqlResult<()> {
-        let drops = called == "sp_dropextendedproperty";
-        // The value comes second, but for the procedure that needs none.
-        let first = if drops { 1 } else { 2 };
-        let Some(name) = text(given, 0, "@name").filter(|n| !n.is_empty()) else {
+    pub(super) fn change_property(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+        let (called, procedure) = (args.row.name, args.row.procedure);
+        let drops = procedure == Procedure::DropProperty;
+        let Some(name) = args.text("@name").filter(|n| !n.is_empty()) else {
             return Err(SqlError::new(
                 &messages::INVALID_PROCEDURE_OPTION,
                 &[&called],
             ));
         };
-        let value = match argument(given, 1, "@value").filter(|_| !drops) {
-            None => Value::Null,
-            Some(g) => match g.value.clone().unwrap_or(Value::Null) {
-                Value::Null => Value::Null,
-                whole @ Value::Variant(_) => whole,
-                plain => Value::Variant(Box::new((g.ty, plain))),
-            },
+        let value = match args.given("@value").map(|t| (t.ty, t.value.clone())) {
+            None | Some((_, Value::Null)) => Value::Null,
+            Some((_, whole @ Value::Variant(_))) => whole,
+            Some(plain) => Value::Variant(Box::new(plain)),
         };
         if value
             .data_length(&duramen_types::SqlType::VARIANT)
@@ -70,8 +49,8 @@ impl Run<'_> {
         }
         let mut levels = Vec::new();
         for (n, (kind, of)) in LEVELS.iter().enumerate() {
-            let kind = text(given, first + 2 * n, kind).map(|k| k.trim().to_ascii_uppercase());
-            let of = text(given, first + 2 * n + 1, of);
+            let kind = args.text(kind).map(|k| k.trim().to_ascii_uppercase());
+            let of = args.text(of);
             match (kind, of) {
                 (Some(kind), Some(of)) if levels.len() == n => levels.push((kind, of)),
                 (None, None) => {}
@@ -89,7 +68,7 @@ impl Run<'_> {
             false => shown.join("."),
         };
         let Some(db) = self.session.instance.databases.find(&self.session.database) else {
-            return Ok(());
+            return Ok(Called::with_status(0));
         };
         let snapshot = db.catalog.snapshot()?;
         let (class, id, part, schema) = place(&snapshot, &levels, &shown)?;
@@ -110,7 +89,7 @@ impl Run<'_> {
             .iter()
             .find(|p| (p.class, p.id, p.part) == (class, id, part) && same(&p.name, &name));
         let args: [&dyn Display; 2] = [&name, &shown];
-        match (there, called == "sp_addextendedproperty") {
+        match (there, procedure == Procedure::AddProperty) {
             (Some(_), true) => {
                 return Err(SqlError::new(&messages::PROPERTY_ALREADY_EXISTS, &args));
             }
@@ -127,15 +106,11 @@ impl Run<'_> {
             name: there.map_or(name, |p| p.name.clone()),
             value,
         };
-        let statement = match called {
-            "sp_addextendedproperty" => "sp_addextendedproperty",
-            "sp_updateextendedproperty" => "sp_updateextendedproperty",
-            _ => "sp_dropextendedproperty",
-        };
-        self.define(Definition::of_procedure(statement), |d| match drops {
+        self.define(Definition::of_procedure(called), |d| match drops {
             true => d.db.catalog.delete_property(d.tx, &property),
             false => d.db.catalog.put_property(d.tx, &property, new),
-        })
+        })?;
+        Ok(Called::with_status(0))
     }
 }
 

@@ -8,16 +8,8 @@ use duramen_core::registry::{self, Datum, Missing};
 use duramen_types::{SqlType, Value};
 
 use super::Run;
-use super::exec::{Called, Given};
-use super::server::argument;
-
-/// Arguments at most.
-const MOST: usize = 5;
-
-/// Whether a procedure, by its lower-case name, is one of this room.
-pub(super) fn is_procedure(name: &str) -> bool {
-    matches!(name, "xp_regread" | "xp_instance_regread")
-}
+use super::arguments::Arguments;
+use super::exec::Called;
 
 fn invalid() -> SqlError {
     let text = "Error executing extended stored procedure: Invalid Parameter";
@@ -25,19 +17,15 @@ fn invalid() -> SqlError {
 }
 
 impl Run<'_> {
-    pub(super) fn registry_procedure(&mut self, name: &str, given: &[Given]) -> SqlResult<Called> {
-        let procedure = |e: SqlError| SqlError {
-            procedure: Some(name.to_owned()),
-            ..e
-        };
-        if given.len() > MOST {
-            let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&name]);
-            return Err(procedure(error.with_state(2)));
-        }
-        let text = |at, arg| argument(given, at, arg).and_then(Value::as_text);
-        let asked = (text(0, "@rootkey"), text(1, "@key"), text(2, "@value_name"));
+    pub(super) fn registry_read(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+        let name = args.row.name;
+        let asked = (
+            args.text("@rootkey"),
+            args.text("@key"),
+            args.text("@value_name"),
+        );
         let (Some(root), Some(key), Some(value)) = asked else {
-            return Err(procedure(invalid()));
+            return Err(invalid());
         };
         let local = ["HKEY_LOCAL_MACHINE", "HKLM"];
         let own = name == "xp_instance_regread";
@@ -45,11 +33,11 @@ impl Run<'_> {
             true => registry::read(&self.session.instance, &key, &value, own),
             false => Err(Missing::Key),
         };
-        let quiet = given.iter().any(|g| {
+        let quiet = args.all.iter().any(|g| {
             let said = g.value.as_ref().and_then(Value::as_text);
             !g.output && said.is_some_and(|t| t.eq_ignore_ascii_case("no_output"))
         });
-        let output = given.iter().position(|g| g.output);
+        let output = args.all.iter().position(|g| g.output);
         match found {
             Err(missing) => {
                 if !quiet {

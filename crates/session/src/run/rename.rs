@@ -11,7 +11,8 @@ use duramen_query::Binder;
 use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 use duramen_txn::LockMode;
 
-use super::exec::{Called, Given};
+use super::arguments::Arguments;
+use super::exec::Called;
 use super::{Run, not_supported};
 
 /// What a name to be changed means.
@@ -21,36 +22,12 @@ enum Item {
     Index(Arc<TableDef>, u16),
 }
 
-/// The text argument of that name or position.
-fn text(given: &[Given], at: usize, name: &str) -> Option<String> {
-    let named = |g: &&Given| g.name.as_deref().is_some_and(|n| same(n, name));
-    let positional = given.get(at).filter(|g| g.name.is_none());
-    let found = given.iter().find(named).or(positional)?;
-    found.value.as_ref()?.as_text()
-}
-
-/// An error of a system procedure, which says so.
-fn of(procedure: &str, error: SqlError) -> SqlError {
-    SqlError {
-        procedure: Some(procedure.to_owned()),
-        ..error
-    }
-}
-
 impl Run<'_> {
     /// `sp_rename @objname, @newname [, @objtype]`.
-    pub(super) fn rename(&mut self, given: &[Given]) -> SqlResult<Called> {
-        const NAME: &str = "sp_rename";
-        let missing = |parameter: &str| {
-            let args: [&dyn Display; 2] = [&NAME, &parameter];
-            of(
-                NAME,
-                SqlError::new(&messages::PARAMETER_NOT_SUPPLIED, &args),
-            )
-        };
-        let old = text(given, 0, "@objname").ok_or_else(|| missing("@objname"))?;
-        let new = text(given, 1, "@newname").ok_or_else(|| missing("@newname"))?;
-        let kind = text(given, 2, "@objtype").map(|k| k.trim().to_ascii_uppercase());
+    pub(super) fn rename(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+        let needed = |name| args.text(name).ok_or_else(|| args.missing(name));
+        let (old, new) = (needed("@objname")?, needed("@newname")?);
+        let kind = args.text("@objtype").map(|k| k.trim().to_ascii_uppercase());
         let result = match kind.as_deref() {
             Some("DATABASE") => {
                 let sql = format!(
@@ -69,10 +46,9 @@ impl Run<'_> {
                 Err(error)
             }
         };
-        result.map_err(|e| of(NAME, e))?;
-        let mut caution = SqlError::new(&messages::RENAME_CAUTION, &[]);
-        caution.procedure = Some(NAME.to_owned());
-        self.sink.info(&caution);
+        result?;
+        let caution = SqlError::new(&messages::RENAME_CAUTION, &[]);
+        self.sink.info(&args.row.error(caution));
         Ok(Called::with_status(0))
     }
 
@@ -137,23 +113,9 @@ impl Run<'_> {
         })
     }
 
-    /// `sp_refreshview @viewname`: the view's columns are what its query gives now.
-    pub(super) fn refresh_view(&mut self, procedure: &str, given: &[Given]) -> SqlResult<Called> {
-        if given.is_empty() {
-            let parameter = match procedure {
-                "sp_refreshview" => "@viewname",
-                _ => "@name",
-            };
-            let args: [&dyn Display; 2] = [&procedure, &parameter];
-            let error = SqlError::new(&messages::PARAMETER_NOT_SUPPLIED, &args);
-            return Err(of(procedure, error));
-        }
-        let result = self.refreshed(given).map_err(|e| of(procedure, e));
-        result.map(|()| Called::with_status(0))
-    }
-
-    fn refreshed(&mut self, given: &[Given]) -> SqlResult<()> {
-        let named = text(given, 0, "@viewname").or_else(|| text(given, 0, "@name"));
+    /// sp_refreshview and sp_refreshsqlmodule: a view's columns are what its query gives now.
+    pub(super) fn refresh_module(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+        let named = args.text("@viewname").or_else(|| args.text("@name"));
         let shown = named.unwrap_or_default();
         let not_found = || {
             let database = self.session.database.to_string();
@@ -175,13 +137,14 @@ impl Run<'_> {
         let (_, module) = found.ok_or_else(not_found)?;
         if module.kind != ObjectKind::VIEW {
             // Other modules remember nothing of what they read.
-            return Ok(());
+            return Ok(Called::with_status(0));
         }
         let columns = self.columns_of_view(&module)?;
         self.define(Definition::of_procedure("sp_refreshview"), |d| {
             d.db.catalog
                 .set_module_columns(d.tx, &module, columns.clone())
-        })
+        })?;
+        Ok(Called::with_status(0))
     }
 
     /// The columns that a view's text gives now.

@@ -1,56 +1,21 @@
-//! Statements about the whole server: `sp_configure` with a value, RECONFIGURE, SHUTDOWN.
+//! Statements and procedures about the whole server: `sp_configure` with a value, RECONFIGURE, SHUTDOWN, and some of
+//! databases and sessions.
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_program::program::same;
 use duramen_program::rights::Right;
 use duramen_types::Value;
 
+use super::arguments::Arguments;
 use super::exec::{Called, Given};
 use super::{Run, command, not_supported};
 
-pub(super) fn argument<'a>(given: &'a [Given], at: usize, name: &str) -> Option<&'a Value> {
+/// The value of an argument of `sp_configure`, unless it is NULL.
+fn argument<'a>(given: &'a [Given], at: usize, name: &str) -> Option<&'a Value> {
     let named = |g: &&Given| g.name.as_deref().is_some_and(|n| same(n, name));
     let positional = given.get(at).filter(|g| g.name.is_none());
     let found = given.iter().find(named).or(positional)?;
     found.value.as_ref().filter(|v| !v.is_null())
-}
-
-/// 8144 when there are more arguments than parameters, 8145 for a name that is none of theirs.
-pub(super) fn check_arguments(
-    procedure: &str,
-    given: &[Given],
-    parameters: &[&str],
-) -> SqlResult<()> {
-    let place = |name: &str| parameters.iter().position(|p| same(p, name));
-    check_places(procedure, given, parameters.len(), place)
-}
-
-/// The same of a procedure with so many parameters, of which `place` knows the names; 8143 for one that is given twice, by
-/// its name or by its place and its name.
-pub(super) fn check_places(
-    procedure: &str,
-    given: &[Given],
-    count: usize,
-    place: impl Fn(&str) -> Option<usize>,
-) -> SqlResult<()> {
-    if given.len() > count {
-        let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&procedure]);
-        return Err(error.with_state(2));
-    }
-    // Names come behind places.
-    let places = given.iter().take_while(|g| g.name.is_none()).count();
-    for (i, g) in given.iter().enumerate().skip(places) {
-        let Some(name) = &g.name else { continue };
-        let Some(at) = place(name) else {
-            let error = SqlError::new(&messages::NOT_A_PARAMETER, &[name, &procedure]);
-            return Err(error.with_state(2));
-        };
-        let twice = |o: &Given| o.name.as_ref().is_some_and(|n| same(n, name));
-        if at < places || given[places..i].iter().any(twice) {
-            return Err(SqlError::new(&messages::PARAMETER_SUPPLIED_TWICE, &[name]));
-        }
-    }
-    Ok(())
 }
 
 impl Run<'_> {
@@ -88,39 +53,47 @@ impl Run<'_> {
         Ok(Called::with_status(0))
     }
 
-    /// `sp_detach_db @dbname, @skipchecks, @keepfulltextindexfile`. Statistics are not updated, whatever `@skipchecks` says:
-    /// what is missing is told of no plan here (*assumed* to be of no interest to the files' next server).
-    pub(super) fn detach_db(&mut self, given: &[Given]) -> SqlResult<Called> {
-        self.detach_checked(given).map_err(|e| SqlError {
-            procedure: Some("sp_detach_db".to_owned()),
-            ..e
-        })?;
+    /// sp_detach_db. Statistics are not updated, whatever `@skipchecks` says: what is missing is told of no plan here
+    /// (*assumed* to be of no interest to the files' next server).
+    pub(super) fn detach_db(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+        let Some(name) = args.text("@dbname") else {
+            return Err(args.missing("@dbname"));
+        };
+        if self.session.in_transaction() {
+            let name = "sys.sp_detach_db";
+            return Err(SqlError::new(&messages::PROCEDURE_IN_TRANSACTION, &[&name]));
+        }
+        self.may_detach(&name)?;
+        let instance = self.session.instance.clone();
+        let mut admin =
+            duramen_admin::database_ddl::Admin::new(instance, self.session, self.cancel);
+        admin.detach_database(&name)?;
         Ok(Called::with_status(0))
     }
 
-    fn detach_checked(&mut self, given: &[Given]) -> SqlResult<()> {
-        const NAME: &str = "sp_detach_db";
-        let known = ["@dbname", "@skipchecks", "@keepfulltextindexfile"];
-        check_arguments(NAME, given, &known)?;
-        let asked = argument(given, 0, "@dbname").and_then(Value::as_text);
-        match asked {
-            None => {
-                let args: [&dyn std::fmt::Display; 2] = [&NAME, &"@dbname"];
-                Err(SqlError::new(&messages::PARAMETER_NOT_SUPPLIED, &args).with_state(4))
-            }
-            Some(_) if self.session.in_transaction() => {
-                let name = "sys.sp_detach_db";
-                Err(SqlError::new(&messages::PROCEDURE_IN_TRANSACTION, &[&name]))
-            }
-            Some(name) => self.may_detach(&name).and_then(|()| {
-                let mut admin = duramen_admin::database_ddl::Admin::new(
-                    self.session.instance.clone(),
-                    self.session,
-                    self.cancel,
-                );
-                admin.detach_database(&name)
-            }),
+    /// sp_flush_log
+    pub(super) fn flush_log(&mut self) -> SqlResult<Called> {
+        let db = self.session.instance.databases.find(&self.session.database);
+        if let Some(log) = db.as_ref().and_then(|d| d.db.log()) {
+            log.flush_all()
+                .map_err(|e| e.to_sql(&self.session.database))?;
         }
+        Ok(Called::with_status(0))
+    }
+
+    /// sp_set_session_context
+    pub(super) fn set_session_context(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+        let Some(name) = args.text("@key") else {
+            let shown: [&dyn std::fmt::Display; 2] = [&1, &args.row.name];
+            return Err(SqlError::new(&messages::INVALID_PARAMETER_FOR, &shown));
+        };
+        let Some(value) = args.given("@value") else {
+            return Err(args.missing("@value"));
+        };
+        let read_only = args.number("@read_only") == Some(1);
+        let context = &mut self.session.state.context;
+        context.set(&name, value.ty, value.value.clone(), read_only)?;
+        Ok(Called::with_status(0))
     }
 
     /// 15247 unless the session owns the database or may alter any.

@@ -7,6 +7,7 @@ use duramen_base::messages;
 use duramen_inspect::reference;
 use duramen_observe::events::EventId;
 use duramen_observe::{Counter, DbCounter, LatchClass, WaitType};
+use duramen_program::coded;
 
 const NOTE: &str = "Made from the lists in the code; a test keeps it so.";
 
@@ -38,6 +39,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("views.md", view_page()),
         ("statements.md", statement_page()),
         ("dbcc.md", dbcc_page()),
+        ("procedures.md", procedure_page()),
         ("trace-flags.md", trace_page()),
         ("functions.md", function_page()),
         ("permissions.md", permission_page()),
@@ -110,6 +112,35 @@ fn view_page() -> String {
         format!("sys.{}{call} | {}", v.name, columns.join(", "))
     };
     page("System views", "name | columns", views.into_iter().map(row))
+}
+
+/// Procedures that are code with what they take, and the names of those that are text.
+fn procedure_page() -> String {
+    let row = |p: &coded::Row| {
+        let shown: Vec<String> = p.parameters.iter().map(parameter).collect();
+        format!("sys.{} | {} | {}", p.name, shown.join(", "), p.does)
+    };
+    let mut out = page(
+        "System procedures",
+        "name | parameters | what it does",
+        coded::all().map(row),
+    );
+    let texts: Vec<String> = reference::procedures_of_text().collect();
+    out += "\nWritten in T-SQL (`sys.sql_modules` shows their parameters): ";
+    out += &texts.join(", ");
+    out += ".\n";
+    out
+}
+
+fn parameter(p: &coded::Parameter) -> String {
+    let without = match p.without {
+        coded::Fallback::Needed => String::new(),
+        coded::Fallback::Null | coded::Fallback::Nothing => " = NULL".to_owned(),
+        coded::Fallback::Number(n) => format!(" = {n}"),
+        coded::Fallback::Text(t) => format!(" = '{t}'"),
+    };
+    let output = if p.output { " OUTPUT" } else { "" };
+    format!("{} {}{without}{output}", p.name, p.ty)
 }
 
 fn statement_page() -> String {
