@@ -6,8 +6,11 @@ mod permissions;
 mod server;
 pub(crate) mod session_context;
 
+use std::sync::OnceLock;
+
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_core::session_core::SessionCore;
+use duramen_query::{Doc, doc};
 use duramen_types::{Decimal, SqlType, Value};
 
 use crate::metadata;
@@ -15,27 +18,39 @@ use crate::metadata;
 /// The code of a session function.
 pub(crate) type Run = fn(&SessionCore, &Args<'_>) -> SqlResult<Value>;
 
-/// A session function: name in lower case, least and most arguments, type of the result, code.
+/// A session function: what it is called and gives, least and most arguments, type of the result, code.
 pub(crate) struct Function {
-    pub name: &'static str,
+    pub doc: Doc,
     pub min: usize,
     pub max: usize,
     pub ty: SqlType,
     pub run: Run,
+    /// Its numbers are ids, ints all of them.
+    of_ids: bool,
+}
+
+impl Function {
+    pub(crate) const fn of_ids(self) -> Function {
+        Function {
+            of_ids: true,
+            ..self
+        }
+    }
 }
 
 pub(crate) const fn function(
-    name: &'static str,
+    doc: Doc,
     (min, max): (usize, usize),
     ty: SqlType,
     run: Run,
 ) -> Function {
     Function {
-        name,
+        doc,
         min,
         max,
         ty,
         run,
+        of_ids: false,
     }
 }
 
@@ -93,205 +108,508 @@ const OPTIONAL: (usize, usize) = (0, 1);
 const ONE: (usize, usize) = (1, 1);
 
 const FUNCTIONS: &[Function] = &[
-    function("app_name", NONE, SqlType::SYSNAME, |s, _| {
-        text(Some(&s.login.app))
-    }),
     function(
-        "applock_mode",
+        doc(
+            "app_name",
+            "the application that the session's login named",
+            "LEN(APP_NAME()) - LEN(APP_NAME())",
+        ),
+        NONE,
+        SqlType::SYSNAME,
+        |s, _| text(Some(&s.login.app)),
+    ),
+    function(
+        doc(
+            "applock_mode",
+            "the mode in which an application's lock is held",
+            "APPLOCK_MODE('public', 'report', 'Session')",
+        ),
         (3, 3),
         SqlType::nvarchar(32),
         app_locks::mode,
     ),
-    function("applock_test", (4, 4), SqlType::SMALLINT, app_locks::test),
     function(
-        "collationproperty",
+        doc(
+            "applock_test",
+            "whether an application's lock could be had now",
+            "APPLOCK_TEST('public', 'report', 'Shared', 'Session')",
+        ),
+        (4, 4),
+        SqlType::SMALLINT,
+        app_locks::test,
+    ),
+    function(
+        doc(
+            "collationproperty",
+            "a property of a collation",
+            "COLLATIONPROPERTY('Latin1_General_CI_AS', 'CodePage')",
+        ),
         (2, 2),
         SqlType::VARIANT,
         server::collation_property,
     ),
     function(
-        "connectionproperty",
+        doc(
+            "connectionproperty",
+            "a property of the session's connection",
+            "CONNECTIONPROPERTY('auth_scheme')",
+        ),
         ONE,
         SqlType::VARIANT,
         server::connection_property,
     ),
     function(
-        "context_info",
+        doc(
+            "context_info",
+            "the bytes that SET CONTEXT_INFO gave the session",
+            "DATALENGTH(CONTEXT_INFO())",
+        ),
         NONE,
         SqlType::varbinary(128),
         session_context::context_info,
     ),
-    function("current_request_id", NONE, SqlType::SMALLINT, |_, _| {
-        Ok(Value::SmallInt(0))
-    }),
-    function("current_timezone", NONE, SqlType::varchar(128), |_, _| {
-        Ok(Value::varchar("(UTC) Coordinated Universal Time"))
-    }),
     function(
-        "current_timezone_id",
+        doc(
+            "current_request_id",
+            "the number of the request in its session",
+            "CURRENT_REQUEST_ID()",
+        ),
+        NONE,
+        SqlType::SMALLINT,
+        |_, _| Ok(Value::SmallInt(0)),
+    ),
+    function(
+        doc(
+            "current_timezone",
+            "the name of the server's time zone",
+            "CURRENT_TIMEZONE()",
+        ),
+        NONE,
+        SqlType::varchar(128),
+        |_, _| Ok(Value::varchar("(UTC) Coordinated Universal Time")),
+    ),
+    function(
+        doc(
+            "current_timezone_id",
+            "the id of the server's time zone",
+            "CURRENT_TIMEZONE_ID()",
+        ),
         NONE,
         SqlType::varchar(128),
         |_, _| Ok(Value::varchar("UTC")),
     ),
-    function("current_transaction_id", NONE, SqlType::BIGINT, |s, _| {
-        Ok(Value::BigInt(
-            s.transaction.as_ref().map_or(0, |t| t.id as i64),
-        ))
-    }),
-    function("current_user", NONE, SqlType::SYSNAME, people::current_user),
     function(
-        "database_principal_id",
+        doc(
+            "current_transaction_id",
+            "the number of the transaction",
+            "SIGN(CURRENT_TRANSACTION_ID())",
+        ),
+        NONE,
+        SqlType::BIGINT,
+        |s, _| {
+            Ok(Value::BigInt(
+                s.transaction.as_ref().map_or(0, |t| t.id as i64),
+            ))
+        },
+    ),
+    function(
+        doc(
+            "current_user",
+            "the database user of the session",
+            "CURRENT_USER",
+        ),
+        NONE,
+        SqlType::SYSNAME,
+        people::current_user,
+    ),
+    function(
+        doc(
+            "database_principal_id",
+            "the id of a user or role",
+            "DATABASE_PRINCIPAL_ID('dbo')",
+        ),
         OPTIONAL,
         SqlType::INT,
         people::database_principal_id,
     ),
-    function("db_id", OPTIONAL, SqlType::SMALLINT, db_id),
-    function("db_name", OPTIONAL, SqlType::SYSNAME, db_name),
-    function("error_line", NONE, SqlType::INT, |s, _| {
-        caught(s, |e| Value::Int(e.line))
-    }),
-    function("error_message", NONE, SqlType::nvarchar(4000), |s, _| {
-        caught(s, |e| Value::nvarchar(&e.message))
-    }),
-    function("error_number", NONE, SqlType::INT, |s, _| {
-        caught(s, |e| Value::Int(e.number))
-    }),
-    function("error_procedure", NONE, SqlType::SYSNAME, |s, _| {
-        caught(s, |e| {
-            e.procedure.as_deref().map_or(Value::Null, Value::nvarchar)
-        })
-    }),
-    function("error_severity", NONE, SqlType::INT, |s, _| {
-        caught(s, |e| Value::Int(e.severity as i32))
-    }),
-    function("error_state", NONE, SqlType::INT, |s, _| {
-        caught(s, |e| Value::Int(e.state as i32))
-    }),
     function(
-        "formatmessage",
+        doc("db_id", "the id of a database", "DB_ID('master')"),
+        OPTIONAL,
+        SqlType::SMALLINT,
+        db_id,
+    ),
+    function(
+        doc("db_name", "the name of a database", "DB_NAME(1)"),
+        OPTIONAL,
+        SqlType::SYSNAME,
+        db_name,
+    )
+    .of_ids(),
+    function(
+        doc(
+            "error_line",
+            "the line of the error that a CATCH block handles",
+            "ERROR_LINE()",
+        ),
+        NONE,
+        SqlType::INT,
+        |s, _| caught(s, |e| Value::Int(e.line)),
+    ),
+    function(
+        doc("error_message", "its text", "ERROR_MESSAGE()"),
+        NONE,
+        SqlType::nvarchar(4000),
+        |s, _| caught(s, |e| Value::nvarchar(&e.message)),
+    ),
+    function(
+        doc("error_number", "its number", "ERROR_NUMBER()"),
+        NONE,
+        SqlType::INT,
+        |s, _| caught(s, |e| Value::Int(e.number)),
+    ),
+    function(
+        doc(
+            "error_procedure",
+            "the procedure that it came from",
+            "ERROR_PROCEDURE()",
+        ),
+        NONE,
+        SqlType::SYSNAME,
+        |s, _| {
+            caught(s, |e| {
+                e.procedure.as_deref().map_or(Value::Null, Value::nvarchar)
+            })
+        },
+    ),
+    function(
+        doc("error_severity", "its severity", "ERROR_SEVERITY()"),
+        NONE,
+        SqlType::INT,
+        |s, _| caught(s, |e| Value::Int(e.severity as i32)),
+    ),
+    function(
+        doc("error_state", "its state", "ERROR_STATE()"),
+        NONE,
+        SqlType::INT,
+        |s, _| caught(s, |e| Value::Int(e.state as i32)),
+    ),
+    function(
+        doc(
+            "formatmessage",
+            "a message or text with its arguments",
+            "FORMATMESSAGE('%s has %d rows', 't', 3)",
+        ),
         (1, 21),
         SqlType::nvarchar(2048),
         server::format_message,
     ),
     function(
-        "getansinull",
+        doc(
+            "getansinull",
+            "whether new columns allow NULL",
+            "GETANSINULL()",
+        ),
         OPTIONAL,
         SqlType::SMALLINT,
         server::get_ansi_null,
     ),
-    function("has_dbaccess", ONE, SqlType::INT, people::has_dbaccess),
     function(
-        "has_perms_by_name",
+        doc(
+            "has_dbaccess",
+            "whether the session may enter a database",
+            "HAS_DBACCESS('master')",
+        ),
+        ONE,
+        SqlType::INT,
+        people::has_dbaccess,
+    ),
+    function(
+        doc(
+            "has_perms_by_name",
+            "whether the session has a permission",
+            "HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE')",
+        ),
         (3, 5),
         SqlType::INT,
         people::has_perms_by_name,
     ),
-    function("host_id", NONE, SqlType::char(10), |_, _| Ok(Value::Null)),
-    function("host_name", NONE, SqlType::SYSNAME, |s, _| {
-        text(Some(&s.login.host))
-    }),
-    function("is_member", ONE, SqlType::INT, people::is_member),
-    function("is_rolemember", (1, 2), SqlType::INT, people::is_rolemember),
     function(
-        "is_srvrolemember",
+        doc(
+            "host_id",
+            "the id of the client's machine; not known here",
+            "HOST_ID()",
+        ),
+        NONE,
+        SqlType::char(10),
+        |_, _| Ok(Value::Null),
+    ),
+    function(
+        doc(
+            "host_name",
+            "the name of the client's machine",
+            "LEN(HOST_NAME()) - LEN(HOST_NAME())",
+        ),
+        NONE,
+        SqlType::SYSNAME,
+        |s, _| text(Some(&s.login.host)),
+    ),
+    function(
+        doc(
+            "is_member",
+            "whether the session's user belongs to a role",
+            "IS_MEMBER('db_owner')",
+        ),
+        ONE,
+        SqlType::INT,
+        people::is_member,
+    ),
+    function(
+        doc(
+            "is_rolemember",
+            "whether a user belongs to a role",
+            "IS_ROLEMEMBER('db_owner', 'dbo')",
+        ),
+        (1, 2),
+        SqlType::INT,
+        people::is_rolemember,
+    ),
+    function(
+        doc(
+            "is_srvrolemember",
+            "whether a login belongs to a server role",
+            "IS_SRVROLEMEMBER('sysadmin')",
+        ),
         (1, 2),
         SqlType::INT,
         people::is_srvrolemember,
     ),
     function(
-        "loginproperty",
+        doc(
+            "loginproperty",
+            "a property of a login",
+            "LOGINPROPERTY('sa', 'IsLocked')",
+        ),
         (2, 2),
         SqlType::VARIANT,
         people::login_property,
     ),
     function(
-        "newsequentialid",
+        doc(
+            "newsequentialid",
+            "a uniqueidentifier above the last; as a default only",
+            "",
+        ),
         NONE,
         SqlType::GUID,
         server::new_sequential_id,
     ),
-    function("original_db_name", NONE, SqlType::SYSNAME, |s, _| {
-        text(Some(&s.login.database))
-    }),
-    function("original_login", NONE, SqlType::SYSNAME, |s, _| {
-        text(Some(&s.login.user))
-    }),
     function(
-        "permissions",
+        doc(
+            "original_db_name",
+            "the database that the login named",
+            "LEN(ORIGINAL_DB_NAME()) - LEN(ORIGINAL_DB_NAME())",
+        ),
+        NONE,
+        SqlType::SYSNAME,
+        |s, _| text(Some(&s.login.database)),
+    ),
+    function(
+        doc(
+            "original_login",
+            "the login that connected",
+            "SIGN(LEN(ORIGINAL_LOGIN()))",
+        ),
+        NONE,
+        SqlType::SYSNAME,
+        |s, _| text(Some(&s.login.user)),
+    ),
+    function(
+        doc(
+            "permissions",
+            "the session's permissions as bits",
+            "PERMISSIONS(0)",
+        ),
         (0, 2),
         SqlType::INT,
         permissions::permissions,
     ),
-    function("pwdcompare", (2, 3), SqlType::INT, people::pwdcompare),
     function(
-        "pwdencrypt",
+        doc(
+            "pwdcompare",
+            "whether a password is that of a hash",
+            "PWDCOMPARE(N'p', PWDENCRYPT(N'p'))",
+        ),
+        (2, 3),
+        SqlType::INT,
+        people::pwdcompare,
+    ),
+    function(
+        doc(
+            "pwdencrypt",
+            "the hash of a password",
+            "DATALENGTH(PWDENCRYPT(N'p'))",
+        ),
         ONE,
         SqlType::varbinary(256),
         people::pwdencrypt,
     ),
-    function("rowcount_big", NONE, SqlType::BIGINT, |s, _| {
-        Ok(Value::BigInt(s.state.rowcount as i64))
-    }),
-    function("scope_identity", NONE, SqlType::numeric(38, 0), |s, _| {
-        Ok(number(s.state.scope_identity))
-    }),
     function(
-        "serverproperty",
+        doc(
+            "rowcount_big",
+            "the rows of the last statement, as bigint",
+            "ROWCOUNT_BIG()",
+        ),
+        NONE,
+        SqlType::BIGINT,
+        |s, _| Ok(Value::BigInt(s.state.rowcount as i64)),
+    ),
+    function(
+        doc(
+            "scope_identity",
+            "the last identity value of this scope",
+            "SCOPE_IDENTITY()",
+        ),
+        NONE,
+        SqlType::numeric(38, 0),
+        |s, _| Ok(number(s.state.scope_identity)),
+    ),
+    function(
+        doc(
+            "serverproperty",
+            "a property of the server",
+            "SERVERPROPERTY('IsIntegratedSecurityOnly')",
+        ),
         ONE,
         SqlType::VARIANT,
         server::server_property,
     ),
     function(
-        "session_context",
+        doc(
+            "session_context",
+            "a value of the session's context",
+            "SESSION_CONTEXT(N'tenant')",
+        ),
         ONE,
         SqlType::VARIANT,
         session_context::session_context,
     ),
     function(
-        "sessionproperty",
+        doc(
+            "sessionproperty",
+            "a SET option of the session",
+            "SESSIONPROPERTY('ANSI_NULLS')",
+        ),
         ONE,
         SqlType::VARIANT,
         server::session_property,
     ),
-    function("session_user", NONE, SqlType::SYSNAME, people::current_user),
-    function("suser_id", OPTIONAL, SqlType::INT, people::suser_id),
-    function("suser_name", OPTIONAL, SqlType::SYSNAME, people::suser_name),
     function(
-        "suser_sid",
+        doc(
+            "session_user",
+            "the database user of the session",
+            "SESSION_USER",
+        ),
+        NONE,
+        SqlType::SYSNAME,
+        people::current_user,
+    ),
+    function(
+        doc("suser_id", "the id of a login", "SUSER_ID('sa')"),
+        OPTIONAL,
+        SqlType::INT,
+        people::suser_id,
+    ),
+    function(
+        doc("suser_name", "the name of a login", "SUSER_NAME(1)"),
+        OPTIONAL,
+        SqlType::SYSNAME,
+        people::suser_name,
+    )
+    .of_ids(),
+    function(
+        doc("suser_sid", "the sid of a login", "SUSER_SID('sa')"),
         (0, 2),
         SqlType::varbinary(85),
         people::suser_sid,
     ),
     function(
-        "suser_sname",
+        doc(
+            "suser_sname",
+            "the name of a login by its sid",
+            "SUSER_SNAME(0x01)",
+        ),
         OPTIONAL,
         SqlType::SYSNAME,
         people::suser_sname,
     ),
-    function("system_user", NONE, SqlType::SYSNAME, |s, _| {
-        text(Some(&s.who.name))
-    }),
-    function("trigger_nestlevel", (0, 3), SqlType::INT, |s, args| {
-        let running = &s.state.triggers;
-        let depth = match args.int(0) {
-            None => running.len(),
-            Some(id) => running.iter().filter(|f| f.trigger.0 == id).count(),
-        };
-        Ok(Value::Int(depth as i32))
-    }),
-    function("user", NONE, SqlType::SYSNAME, people::current_user),
     function(
-        "user_id",
+        doc(
+            "system_user",
+            "the login of the session",
+            "SIGN(LEN(SYSTEM_USER))",
+        ),
+        NONE,
+        SqlType::SYSNAME,
+        |s, _| text(Some(&s.who.name)),
+    ),
+    function(
+        doc(
+            "trigger_nestlevel",
+            "how many triggers are running",
+            "TRIGGER_NESTLEVEL()",
+        ),
+        (0, 3),
+        SqlType::INT,
+        |s, args| {
+            let running = &s.state.triggers;
+            let depth = match args.int(0) {
+                None => running.len(),
+                Some(id) => running.iter().filter(|f| f.trigger.0 == id).count(),
+            };
+            Ok(Value::Int(depth as i32))
+        },
+    ),
+    function(
+        doc("user", "the database user of the session", "USER"),
+        NONE,
+        SqlType::SYSNAME,
+        people::current_user,
+    ),
+    function(
+        doc("user_id", "the id of a database user", "USER_ID('dbo')"),
         OPTIONAL,
         SqlType::INT,
         people::database_principal_id,
     ),
-    function("user_name", OPTIONAL, SqlType::SYSNAME, people::user_name),
-    function("xact_state", NONE, SqlType::SMALLINT, xact_state),
+    function(
+        doc("user_name", "the name of a database user", "USER_NAME(1)"),
+        OPTIONAL,
+        SqlType::SYSNAME,
+        people::user_name,
+    )
+    .of_ids(),
+    function(
+        doc(
+            "xact_state",
+            "1 in a transaction, -1 in one that is doomed, else 0",
+            "XACT_STATE()",
+        ),
+        NONE,
+        SqlType::SMALLINT,
+        xact_state,
+    ),
 ];
 
+/// The function of that lower-case name.
 fn find(name: &str) -> Option<&'static Function> {
-    every().find(|f| f.name.eq_ignore_ascii_case(name))
+    static ALL: OnceLock<Vec<&'static Function>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let mut all: Vec<_> = every().collect();
+        all.sort_unstable_by_key(|f| f.doc.name);
+        all
+    });
+    let at = all.binary_search_by(|f| f.doc.name.cmp(name)).ok()?;
+    Some(all[at])
 }
 
 /// Every session function.
@@ -311,7 +629,7 @@ pub fn arguments_of(name: &str) -> (usize, usize) {
 pub fn call(session: &SessionCore, name: &str, args: &[Value]) -> SqlResult<Value> {
     match find(name) {
         Some(f) => {
-            if OF_IDS.contains(&f.name) {
+            if f.of_ids {
                 args.iter().try_for_each(check_id)?;
             }
             (f.run)(session, &Args(args))
@@ -319,29 +637,6 @@ pub fn call(session: &SessionCore, name: &str, args: &[Value]) -> SqlResult<Valu
         None => Ok(Value::Null),
     }
 }
-
-/// Functions whose numbers are ids, ints all of them.
-const OF_IDS: &[&str] = &[
-    "col_length",
-    "col_name",
-    "columnproperty",
-    "database_principal_name",
-    "db_name",
-    "file_name",
-    "filegroup_name",
-    "index_col",
-    "indexproperty",
-    "object_definition",
-    "object_name",
-    "object_schema_name",
-    "objectproperty",
-    "objectpropertyex",
-    "schema_name",
-    "stats_date",
-    "suser_name",
-    "type_name",
-    "user_name",
-];
 
 /// 8115: a number that is no int.
 fn check_id(v: &Value) -> SqlResult<()> {

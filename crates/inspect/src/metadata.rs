@@ -16,108 +16,308 @@ use duramen_catalog::{
 };
 use duramen_core::session_core::SessionCore;
 use duramen_program::table_types;
+use duramen_query::doc;
 use duramen_types::{SqlType, TypeId, Value};
 
 use crate::functions::{Args, Function, function, int, number, text};
 use crate::views;
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    function("col_length", (2, 2), SqlType::SMALLINT, col_length),
-    function("col_name", (2, 2), SqlType::SYSNAME, col_name),
-    function("columnproperty", (3, 3), SqlType::INT, column_property),
     function(
-        "databaseproperty",
+        doc(
+            "col_length",
+            "the bytes of a table's column",
+            "COL_LENGTH('sys.objects', 'name')",
+        ),
+        (2, 2),
+        SqlType::SMALLINT,
+        col_length,
+    )
+    .of_ids(),
+    function(
+        doc(
+            "col_name",
+            "the name of a table's column by its number",
+            "COL_NAME(OBJECT_ID('sys.objects'), 1)",
+        ),
+        (2, 2),
+        SqlType::SYSNAME,
+        col_name,
+    )
+    .of_ids(),
+    function(
+        doc(
+            "columnproperty",
+            "a property of a column or parameter",
+            "COLUMNPROPERTY(OBJECT_ID('sys.objects'), 'name', 'AllowsNull')",
+        ),
+        (3, 3),
+        SqlType::INT,
+        column_property,
+    )
+    .of_ids(),
+    function(
+        doc(
+            "databaseproperty",
+            "a property of a database, as 0 or 1",
+            "DATABASEPROPERTY('master', 'IsReadOnly')",
+        ),
         (2, 2),
         SqlType::INT,
         databases::property,
     ),
     function(
-        "databasepropertyex",
+        doc(
+            "databasepropertyex",
+            "a property of a database",
+            "DATABASEPROPERTYEX('master', 'Status')",
+        ),
         (2, 2),
         SqlType::VARIANT,
         databases::property_ex,
     ),
-    function("file_id", (1, 1), SqlType::SMALLINT, file_id),
-    function("file_idex", (1, 1), SqlType::INT, file_idex),
-    function("file_name", (1, 1), SqlType::SYSNAME, file_name),
     function(
-        "filegroup_id",
+        doc(
+            "file_id",
+            "the id of a file of the database, as smallint",
+            "FILE_ID('master')",
+        ),
+        (1, 1),
+        SqlType::SMALLINT,
+        file_id,
+    ),
+    function(
+        doc(
+            "file_idex",
+            "the id of a file of the database",
+            "FILE_IDEX('master')",
+        ),
+        (1, 1),
+        SqlType::INT,
+        file_idex,
+    ),
+    function(
+        doc(
+            "file_name",
+            "the logical name of a file by its id",
+            "FILE_NAME(1)",
+        ),
+        (1, 1),
+        SqlType::SYSNAME,
+        file_name,
+    )
+    .of_ids(),
+    function(
+        doc(
+            "filegroup_id",
+            "the id of a filegroup",
+            "FILEGROUP_ID('PRIMARY')",
+        ),
         (1, 1),
         SqlType::INT,
         properties::filegroup_id,
     ),
     function(
-        "filegroup_name",
+        doc(
+            "filegroup_name",
+            "the name of a filegroup",
+            "FILEGROUP_NAME(1)",
+        ),
         (1, 1),
         SqlType::SYSNAME,
         properties::filegroup_name,
-    ),
+    )
+    .of_ids(),
     function(
-        "filegroupproperty",
+        doc(
+            "filegroupproperty",
+            "a property of a filegroup",
+            "FILEGROUPPROPERTY('PRIMARY', 'IsDefault')",
+        ),
         (2, 2),
         SqlType::INT,
         properties::filegroup_property,
     ),
-    function("fileproperty", (2, 2), SqlType::INT, file_property),
     function(
-        "ident_current",
+        doc(
+            "fileproperty",
+            "a property of a file",
+            "FILEPROPERTY('master', 'IsLogFile')",
+        ),
+        (2, 2),
+        SqlType::INT,
+        file_property,
+    ),
+    function(
+        doc(
+            "ident_current",
+            "the last identity value of a table, of whatever session",
+            "IDENT_CURRENT('nosuch')",
+        ),
         (1, 1),
         SqlType::numeric(38, 0),
         ident_current,
     ),
-    function("ident_incr", (1, 1), SqlType::numeric(38, 0), ident_incr),
-    function("ident_seed", (1, 1), SqlType::numeric(38, 0), ident_seed),
-    function("index_col", (3, 3), SqlType::SYSNAME, properties::index_col),
     function(
-        "indexkey_property",
+        doc(
+            "ident_incr",
+            "the increment of a table's identity",
+            "IDENT_INCR('nosuch')",
+        ),
+        (1, 1),
+        SqlType::numeric(38, 0),
+        ident_incr,
+    ),
+    function(
+        doc(
+            "ident_seed",
+            "the seed of a table's identity",
+            "IDENT_SEED('nosuch')",
+        ),
+        (1, 1),
+        SqlType::numeric(38, 0),
+        ident_seed,
+    ),
+    function(
+        doc(
+            "index_col",
+            "the column of an index at a place",
+            "INDEX_COL('sys.objects', 1, 1)",
+        ),
+        (3, 3),
+        SqlType::SYSNAME,
+        properties::index_col,
+    )
+    .of_ids(),
+    function(
+        doc(
+            "indexkey_property",
+            "a property of a key column",
+            "INDEXKEY_PROPERTY(0, 1, 1, 'IsDescending')",
+        ),
         (4, 4),
         SqlType::INT,
         properties::index_key_property,
     ),
     function(
-        "indexproperty",
+        doc(
+            "indexproperty",
+            "a property of an index",
+            "INDEXPROPERTY(0, 'none', 'IsUnique')",
+        ),
         (3, 3),
         SqlType::INT,
         properties::index_property,
-    ),
+    )
+    .of_ids(),
     function(
-        "object_definition",
+        doc(
+            "object_definition",
+            "the text of a module",
+            "LEFT(OBJECT_DEFINITION(OBJECT_ID('sys.sp_helptext')), 6)",
+        ),
         (1, 1),
         SqlType::NVARCHAR_MAX,
         properties::object_definition,
-    ),
-    function("object_id", (1, 2), SqlType::INT, object_id),
-    function("object_name", (1, 2), SqlType::SYSNAME, object_name),
+    )
+    .of_ids(),
     function(
-        "object_schema_name",
+        doc(
+            "object_id",
+            "the id of an object by its name",
+            "OBJECT_ID('nosuch')",
+        ),
+        (1, 2),
+        SqlType::INT,
+        object_id,
+    ),
+    function(
+        doc(
+            "object_name",
+            "the name of an object by its id",
+            "OBJECT_NAME(OBJECT_ID('sys.objects'))",
+        ),
+        (1, 2),
+        SqlType::SYSNAME,
+        object_name,
+    )
+    .of_ids(),
+    function(
+        doc(
+            "object_schema_name",
+            "the schema of an object by its id",
+            "OBJECT_SCHEMA_NAME(OBJECT_ID('sys.objects'))",
+        ),
         (1, 2),
         SqlType::SYSNAME,
         object_schema_name,
-    ),
+    )
+    .of_ids(),
     function(
-        "objectproperty",
+        doc(
+            "objectproperty",
+            "a property of an object, as int",
+            "OBJECTPROPERTY(OBJECT_ID('sys.objects'), 'IsView')",
+        ),
         (2, 2),
         SqlType::INT,
         properties::object_property,
-    ),
+    )
+    .of_ids(),
     function(
-        "objectpropertyex",
+        doc(
+            "objectpropertyex",
+            "a property of an object",
+            "OBJECTPROPERTYEX(OBJECT_ID('sys.objects'), 'BaseType')",
+        ),
         (2, 2),
         SqlType::VARIANT,
         properties::object_property_ex,
-    ),
-    function("schema_id", (0, 1), SqlType::INT, schema_id),
-    function("schema_name", (0, 1), SqlType::SYSNAME, schema_name),
+    )
+    .of_ids(),
     function(
-        "stats_date",
+        doc("schema_id", "the id of a schema", "SCHEMA_ID('dbo')"),
+        (0, 1),
+        SqlType::INT,
+        schema_id,
+    ),
+    function(
+        doc("schema_name", "the name of a schema", "SCHEMA_NAME(1)"),
+        (0, 1),
+        SqlType::SYSNAME,
+        schema_name,
+    )
+    .of_ids(),
+    function(
+        doc(
+            "stats_date",
+            "when statistics were made",
+            "STATS_DATE(0, 1)",
+        ),
         (2, 2),
         SqlType::DATETIME,
         properties::stats_date,
-    ),
-    function("type_id", (1, 1), SqlType::INT, type_id),
-    function("type_name", (1, 1), SqlType::SYSNAME, type_name),
+    )
+    .of_ids(),
     function(
-        "typeproperty",
+        doc("type_id", "the id of a type", "TYPE_ID('int')"),
+        (1, 1),
+        SqlType::INT,
+        type_id,
+    ),
+    function(
+        doc("type_name", "the name of a type", "TYPE_NAME(56)"),
+        (1, 1),
+        SqlType::SYSNAME,
+        type_name,
+    )
+    .of_ids(),
+    function(
+        doc(
+            "typeproperty",
+            "a property of a type",
+            "TYPEPROPERTY('decimal', 'Precision')",
+        ),
         (2, 2),
         SqlType::INT,
         properties::type_property,

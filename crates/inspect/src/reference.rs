@@ -4,6 +4,7 @@ use duramen_catalog::ObjectKind;
 use duramen_core::security::set_options;
 use duramen_program::rights::{Needs, Right};
 use duramen_program::{coded, resource, statements};
+use duramen_query::FunctionEntry;
 use duramen_types::SqlType;
 
 use crate::{dbcc, views};
@@ -131,11 +132,15 @@ pub fn rights() -> impl Iterator<Item = (&'static str, &'static str, &'static st
     })
 }
 
-/// Every built-in function: name, least and most arguments.
-pub fn functions() -> impl Iterator<Item = (&'static str, usize, usize)> {
-    let mine = crate::functions::every().map(|f| (f.name, f.min, f.max));
+/// Every built-in function, by name.
+pub fn functions() -> impl Iterator<Item = FunctionEntry> {
+    let mine = crate::functions::every().map(|f| FunctionEntry {
+        doc: f.doc,
+        min: f.min,
+        max: f.max,
+    });
     let mut all: Vec<_> = duramen_query::function_names().chain(mine).collect();
-    all.sort_unstable();
+    all.sort_unstable_by_key(|f| f.doc.name);
     all.into_iter()
 }
 

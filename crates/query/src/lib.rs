@@ -67,7 +67,7 @@ pub use captured::{Capture, Captured};
 pub use cx::{Changed, Cx, assign, cancelled};
 pub use exec::Operator;
 pub use expr::{CompareOp, Expr, Kind};
-pub use functions::names as function_names;
+pub use functions::{Doc, Entry as FunctionEntry, doc, names as function_names};
 pub use kept::Spooled;
 pub use locking::{LockGrain, LockIntent, ScanLock};
 pub use optimize::{MissingIndex, Sizes, Wanted, missing_indexes};

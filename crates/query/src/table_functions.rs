@@ -6,6 +6,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{SqlType, Value};
 
 use crate::expr::{Expr, Kind};
+use crate::functions::{Doc, Entry, doc};
 use crate::host::{Host, RowStream, TableColumn, VirtualTable};
 
 #[derive(Debug)]
@@ -40,52 +41,90 @@ fn column(name: &str, ty: SqlType) -> TableColumn {
     }
 }
 
-/// The function of that name for these arguments; their types decide about its columns.
+/// A function of the language that gives rows.
+struct Row {
+    doc: Doc,
+    min: usize,
+    max: usize,
+    /// The types of the arguments decide about its columns.
+    make: fn(&[Expr]) -> SqlResult<BuiltIn>,
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        doc: doc(
+            "generate_series",
+            "rows of numbers from one to another",
+            "value FROM GENERATE_SERIES(1, 7, 3)",
+        ),
+        min: 2,
+        max: 3,
+        make: series_of,
+    },
+    Row {
+        doc: doc(
+            "string_split",
+            "rows of the parts of a text",
+            "value FROM STRING_SPLIT('a,b', ',')",
+        ),
+        min: 2,
+        max: 3,
+        make: parts_of,
+    },
+];
+
+pub(crate) fn entries() -> impl Iterator<Item = Entry> {
+    ROWS.iter().map(|r| Entry {
+        doc: r.doc,
+        min: r.min,
+        max: r.max,
+    })
+}
+
+/// The function of that name for these arguments.
 pub(crate) fn find(name: &str, args: &[Expr]) -> SqlResult<Option<Arc<dyn VirtualTable>>> {
-    let count = |min: usize, max: usize| match (min..=max).contains(&args.len()) {
-        true => Ok(()),
-        false => {
-            let args: [&dyn std::fmt::Display; 1] = [&name];
-            Err(SqlError::new(&messages::INSUFFICIENT_ARGUMENTS, &args))
-        }
+    let called = |r: &&Row| r.doc.name.eq_ignore_ascii_case(name);
+    let Some(row) = ROWS.iter().find(called) else {
+        return Ok(None);
     };
-    let table = match name.to_ascii_lowercase().as_str() {
-        "string_split" => {
-            count(2, 3)?;
-            let national = args[..2].iter().any(|a| a.ty.id.is_nchar());
-            let ty = match (args[0].ty.is_max(), national) {
-                (true, true) => SqlType::NVARCHAR_MAX,
-                (true, false) => SqlType::VARCHAR_MAX,
-                (false, true) => SqlType::nvarchar(args[0].ty.length.clamp(2, 8000) / 2),
-                (false, false) => SqlType::varchar(args[0].ty.length.clamp(1, 8000)),
-            };
-            let mut columns = vec![column("value", ty)];
-            let ordinal = args.get(2).map(|a| &a.kind);
-            if matches!(ordinal, Some(Kind::Const(v)) if v.as_i64() == Some(1)) {
-                columns.push(column("ordinal", SqlType::BIGINT));
-            }
-            BuiltIn {
-                name: "STRING_SPLIT",
-                columns,
-                run: string_split,
-            }
-        }
-        "generate_series" => {
-            count(2, 3)?;
-            let ty = args[0].ty;
-            if !ty.id.is_integer() || args.iter().any(|a| !a.ty.id.is_integer()) {
-                let what = "GENERATE_SERIES of other types than integers";
-                return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
-            }
-            BuiltIn {
-                name: "GENERATE_SERIES",
-                columns: vec![column("value", ty)],
-                run: generate_series,
-            }
-        }
-        _ => return Ok(None),
+    if !(row.min..=row.max).contains(&args.len()) {
+        let args: [&dyn std::fmt::Display; 1] = [&name];
+        return Err(SqlError::new(&messages::INSUFFICIENT_ARGUMENTS, &args));
+    }
+    Ok(Some(Arc::new((row.make)(args)?)))
+}
+
+fn parts_of(args: &[Expr]) -> SqlResult<BuiltIn> {
+    let national = args[..2].iter().any(|a| a.ty.id.is_nchar());
+    let ty = match (args[0].ty.is_max(), national) {
+        (true, true) => SqlType::NVARCHAR_MAX,
+        (true, false) => SqlType::VARCHAR_MAX,
+        (false, true) => SqlType::nvarchar(args[0].ty.length.clamp(2, 8000) / 2),
+        (false, false) => SqlType::varchar(args[0].ty.length.clamp(1, 8000)),
     };
-    Ok(Some(Arc::new(table)))
+    let mut columns = vec![column("value", ty)];
+    let ordinal = args.get(2).map(|a| &a.kind);
+    if matches!(ordinal, Some(Kind::Const(v)) if v.as_i64() == Some(1)) {
+        columns.push(column("ordinal", SqlType::BIGINT));
+    }
+    Ok(BuiltIn {
+        name: "STRING_SPLIT",
+        columns,
+        run: string_split,
+    })
+}
+
+fn series_of(args: &[Expr]) -> SqlResult<BuiltIn> {
+    let ty = args[0].ty;
+    if !ty.id.is_integer() || args.iter().any(|a| !a.ty.id.is_integer()) {
+        let what = "GENERATE_SERIES of other types than integers";
+        return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
+    }
+    Ok(BuiltIn {
+        name: "GENERATE_SERIES",
+        columns: vec![column("value", ty)],
+        run: generate_series,
+    })
 }
 
 /// STRING_SPLIT(string, separator [, ordinal]): nothing of NULL, one empty text of the empty text.

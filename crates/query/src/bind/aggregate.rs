@@ -8,6 +8,7 @@ use super::expr::is_null;
 use super::window::refuse_constant_order;
 use super::{Aggregates, Binder, Scope};
 use crate::expr::{Expr, Kind};
+use crate::functions::{Doc, Entry, doc};
 use crate::plan::{Aggregate, AggregateKind};
 
 impl Binder<'_> {
@@ -155,20 +156,131 @@ fn sum_type(e: &Expr, kind: AggregateKind, name: &str) -> SqlResult<SqlType> {
     })
 }
 
+/// An aggregate function. How many arguments it takes its kind says.
+struct Row {
+    doc: Doc,
+    kind: AggregateKind,
+}
+
+const fn row(doc: Doc, kind: AggregateKind) -> Row {
+    Row { doc, kind }
+}
+
+const ROWS: &[Row] = &[
+    // Exact: counting costs no more than the estimate would.
+    row(
+        doc(
+            "approx_count_distinct",
+            "how many different values there are",
+            "APPROX_COUNT_DISTINCT(value % 3) FROM GENERATE_SERIES(1, 10)",
+        ),
+        AggregateKind::Count,
+    ),
+    row(
+        doc(
+            "avg",
+            "the mean; of whole numbers a whole number",
+            "AVG(value) FROM GENERATE_SERIES(1, 4)",
+        ),
+        AggregateKind::Avg,
+    ),
+    row(
+        doc(
+            "count",
+            "how many rows, or values that are not NULL, as int",
+            "COUNT(*) FROM GENERATE_SERIES(1, 10)",
+        ),
+        AggregateKind::Count,
+    ),
+    row(
+        doc(
+            "count_big",
+            "how many rows, or values that are not NULL, as bigint",
+            "COUNT_BIG(*) FROM GENERATE_SERIES(1, 10)",
+        ),
+        AggregateKind::Count,
+    ),
+    row(
+        doc(
+            "max",
+            "the greatest value",
+            "MAX(value) FROM GENERATE_SERIES(1, 4)",
+        ),
+        AggregateKind::Max,
+    ),
+    row(
+        doc(
+            "min",
+            "the least value",
+            "MIN(value) FROM GENERATE_SERIES(1, 4)",
+        ),
+        AggregateKind::Min,
+    ),
+    row(
+        doc(
+            "stdev",
+            "the standard deviation of a sample",
+            "ROUND(STDEV(value), 4) FROM GENERATE_SERIES(1, 4)",
+        ),
+        AggregateKind::StDev,
+    ),
+    row(
+        doc(
+            "stdevp",
+            "the standard deviation of all values",
+            "ROUND(STDEVP(value), 4) FROM GENERATE_SERIES(1, 4)",
+        ),
+        AggregateKind::StDevP,
+    ),
+    row(
+        doc(
+            "string_agg",
+            "the texts of rows with a separator between them",
+            "STRING_AGG(value, '+') WITHIN GROUP (ORDER BY value) FROM GENERATE_SERIES(1, 3)",
+        ),
+        AggregateKind::StringAgg,
+    ),
+    row(
+        doc("sum", "the sum", "SUM(value) FROM GENERATE_SERIES(1, 4)"),
+        AggregateKind::Sum,
+    ),
+    row(
+        doc(
+            "var",
+            "the variance of a sample",
+            "ROUND(VAR(value), 4) FROM GENERATE_SERIES(1, 4)",
+        ),
+        AggregateKind::Var,
+    ),
+    row(
+        doc(
+            "varp",
+            "the variance of all values",
+            "VARP(value) FROM GENERATE_SERIES(1, 4)",
+        ),
+        AggregateKind::VarP,
+    ),
+];
+
 pub(super) fn aggregate_kind(name: &str, star: bool) -> Option<AggregateKind> {
-    Some(match name {
-        "count" | "count_big" if star => AggregateKind::CountStar,
-        // Exact: counting costs no more than the estimate would.
-        "count" | "count_big" | "approx_count_distinct" => AggregateKind::Count,
-        "sum" => AggregateKind::Sum,
-        "avg" => AggregateKind::Avg,
-        "min" => AggregateKind::Min,
-        "max" => AggregateKind::Max,
-        "stdev" => AggregateKind::StDev,
-        "stdevp" => AggregateKind::StDevP,
-        "var" => AggregateKind::Var,
-        "varp" => AggregateKind::VarP,
-        "string_agg" => AggregateKind::StringAgg,
-        _ => return None,
+    let found = ROWS.iter().find(|r| r.doc.name == name)?;
+    Some(match (found.doc.name, star) {
+        ("count" | "count_big", true) => AggregateKind::CountStar,
+        _ => found.kind,
+    })
+}
+
+pub(super) fn entries() -> impl Iterator<Item = Entry> {
+    ROWS.iter().map(|r| {
+        let count = if r.kind == AggregateKind::StringAgg {
+            2
+        } else {
+            1
+        };
+        Entry {
+            doc: r.doc,
+            min: count,
+            max: count,
+        }
     })
 }

@@ -163,19 +163,6 @@ pub(crate) fn operation(op: CompareOp) -> &'static str {
     }
 }
 
-/// Functions that compare their strings with each other.
-pub(crate) const COMPARING: &[&str] = &[
-    "charindex",
-    "greatest",
-    "least",
-    "ltrim",
-    "patindex",
-    "replace",
-    "rtrim",
-    "translate",
-    "trim",
-];
-
 impl Binder<'_> {
     /// `input COLLATE name`. Only strings have one (447).
     pub(super) fn collate(&self, input: Expr, name: &str) -> SqlResult<Expr> {

@@ -9,10 +9,9 @@ use duramen_types::datefn::{DatePart, check_date_function};
 use duramen_types::{BinaryOp, CollationId, SqlType, Value};
 
 use super::aggregate::aggregate_kind;
-use super::condition::not_null;
 use super::{Aggregates, Binder, Scope, TypeSite, collation, resolve_type, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
-use crate::functions;
+use crate::functions::{self, ScalarFunction};
 use crate::host::Host;
 
 /// Globals that are refused by name.
@@ -195,7 +194,12 @@ impl Binder<'_> {
         self.choose(conditions, results, otherwise.is_some())
     }
 
-    fn choose(&self, conditions: Vec<Expr>, results: Vec<Expr>, has_else: bool) -> SqlResult<Expr> {
+    pub(super) fn choose(
+        &self,
+        conditions: Vec<Expr>,
+        results: Vec<Expr>,
+        has_else: bool,
+    ) -> SqlResult<Expr> {
         let nullable = !has_else || results.iter().any(|r| r.nullable);
         let Some(mut ty) = common(&results)? else {
             return Err(SqlError::new(&messages::CASE_ALL_NULL, &[]));
@@ -220,7 +224,6 @@ impl Binder<'_> {
         })
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm a function that is syntax")]
     fn function(
         &mut self,
         call: &ast::FunctionCall,
@@ -249,10 +252,12 @@ impl Binder<'_> {
         if call.over.is_some() {
             return self.window(call, line, scope, agg);
         }
-        if super::window::needs_over(&name) {
+        // With a schema it is a user's, whatever its name.
+        let built_in = call.name.parts.len() == 1;
+        if built_in && super::window::needs_over(&name) {
             return Err(SqlError::new(&messages::FUNCTION_NEEDS_OVER, &[&name]));
         }
-        if let Some(kind) = aggregate_kind(&name, call.star) {
+        if let Some(kind) = aggregate_kind(&name, call.star).filter(|_| built_in) {
             return self.aggregate(kind, &name, call, scope, agg);
         }
         let mut args = Vec::with_capacity(call.args.len() + 1);
@@ -275,117 +280,94 @@ impl Binder<'_> {
         {
             check_date_function(&name, part, &date.ty)?;
         }
-        match name.as_str() {
-            "coalesce" if args.len() >= 2 => {
-                if args.iter().all(is_null) {
-                    return Err(SqlError::new(&messages::COALESCE_ALL_NULL, &[]));
-                }
-                let all_but_last = args.len().saturating_sub(1);
-                let conditions = args[..all_but_last].iter().map(not_null).collect();
-                let nullable = args.iter().all(|a| a.nullable);
-                let chosen = self.choose(conditions, args, true)?;
-                return Ok(Expr { nullable, ..chosen });
-            }
-            "nullif" if args.len() == 2 => {
-                if is_null(&args[0]) {
-                    return Err(SqlError::new(&messages::NULLIF_NULL_FIRST, &[]));
-                }
-                let ty = args[0].ty;
-                let equal = self.compare(CompareOp::Eq, args[0].clone(), args[1].clone())?;
-                let branches = vec![(equal, Expr::constant(Value::Null, ty))];
-                let otherwise = Some(Box::new(args.remove(0)));
-                return Ok(Expr {
-                    kind: Kind::Case {
-                        branches,
-                        otherwise,
-                    },
-                    ty,
-                    nullable: true,
-                });
-            }
-            "iif" if args.len() == 3 => {
-                let results = args.split_off(1);
-                return self.choose(args, results, true);
-            }
-            "choose" if args.len() >= 2 => {
-                let results = args.split_off(1);
-                // The index is made an integer.
-                if let Some(index) = args.pop() {
-                    args.push(self.coerce(index, SqlType::INT)?);
-                }
-                let mut conditions = Vec::with_capacity(results.len());
-                for n in 1..=results.len() as i32 {
-                    let n = Expr::constant(Value::Int(n), SqlType::INT);
-                    conditions.push(self.compare(CompareOp::Eq, args[0].clone(), n)?);
-                }
-                return self.choose(conditions, results, false);
-            }
-            "greatest" | "least" => {
-                let given = args.len();
-                functions::check_arguments(&name, 1, 254, given)?;
-                args = self.unify(args)?;
-            }
-            "newsequentialid" => {
-                return Err(SqlError::new(&messages::NEWSEQUENTIALID_CONTEXT, &[]));
-            }
-            refused if functions::REFUSED.contains(&refused) => {
-                return Err(unsupported(&name.to_ascii_uppercase(), line));
-            }
-            _ => {}
+        match built_in {
+            true => self.built_in(&name, args, line),
+            false => self.qualified(call, args, line, scope, agg),
         }
-        if let Some(function) = functions::find(&name).filter(|_| call.name.parts.len() == 1) {
-            let mut args = functions::prepare(self, function, args)?;
-            if collation::COMPARING.contains(&name.as_str())
-                && let Some(decided) = collation::decided(&args, &name)?
-            {
-                let strings = args.iter_mut().filter(|a| a.ty.id.is_string());
-                strings.for_each(|a| a.ty.collation = decided);
-            }
-            let mut ty = (function.ty)(&args);
-            if ty.id.is_string() {
-                let given = collation::of_result(&args);
-                ty.collation = given.unwrap_or_else(|| self.plain_collation());
-            }
-            let nullable = match name.as_str() {
-                "isnull" => args.iter().all(|a| a.nullable),
-                _ => function.max_args > 0,
-            };
-            return Ok(Expr {
-                kind: Kind::Function { function, args },
-                ty,
-                nullable,
-            });
+    }
+
+    /// A call of a function of the system.
+    fn built_in(&mut self, name: &str, args: Vec<Expr>, line: u32) -> SqlResult<Expr> {
+        if functions::REFUSED.contains(&name) {
+            return Err(unsupported(&name.to_ascii_uppercase(), line));
         }
-        match self.host.function_type(&name) {
+        if let Some(chosen) = super::chosen::find(name, args.len()) {
+            return (chosen.bind)(self, args);
+        }
+        if let Some(function) = functions::find(name) {
+            return self.scalar_call(function, args);
+        }
+        match self.host.function_type(name) {
             Some(ty) => {
-                let (min, max) = self.host.function_arguments(&name);
-                functions::check_arguments(&name, min, max, args.len())?;
+                let (min, max) = self.host.function_arguments(name);
+                functions::check_arguments(name, min, max, args.len())?;
                 Ok(Expr {
-                    kind: Kind::Session { name, args },
+                    kind: Kind::Session {
+                        name: name.to_owned(),
+                        args,
+                    },
                     ty,
                     nullable: true,
                 })
             }
-            None if call.name.parts.len() > 1 => {
-                if let Some(function) = self.host.scalar_function(&call.name)? {
-                    return self.user_function(function, call, args);
-                }
-                if ast::XML_METHODS.contains(&call.name.name()) {
-                    let input = super::xml::column_of(&call.name, line);
-                    return self.xml_method(&input, call.name.name(), &call.args, scope, agg);
-                }
-                let shown = call.name.display();
-                Err(SqlError::new(
-                    &messages::FUNCTION_NOT_FOUND,
-                    &[&call.name.parts[0], &shown],
-                ))
-            }
             None => Err(SqlError::new(
                 &messages::UNRECOGNIZED_NAME,
-                &[&call.name.name(), &"built-in function name"],
+                &[&name, &"built-in function name"],
             )
             .with_state(10)),
         }
+    }
+
+    fn scalar_call(
+        &mut self,
+        function: &'static ScalarFunction,
+        mut args: Vec<Expr>,
+    ) -> SqlResult<Expr> {
+        if function.unifies {
+            functions::check_count(function, args.len())?;
+            args = self.unify(args)?;
+        }
+        let mut args = functions::prepare(self, function, args)?;
+        if function.compares
+            && let Some(decided) = collation::decided(&args, function.name)?
+        {
+            let strings = args.iter_mut().filter(|a| a.ty.id.is_string());
+            strings.for_each(|a| a.ty.collation = decided);
+        }
+        let mut ty = (function.ty)(&args);
+        if ty.id.is_string() {
+            let given = collation::of_result(&args);
+            ty.collation = given.unwrap_or_else(|| self.plain_collation());
+        }
+        let nullable = function.is_nullable(&args);
+        Ok(Expr {
+            kind: Kind::Function { function, args },
+            ty,
+            nullable,
+        })
+    }
+
+    /// A call with a schema: of a user's function, or of a method of a column of XML.
+    fn qualified(
+        &mut self,
+        call: &ast::FunctionCall,
+        args: Vec<Expr>,
+        line: u32,
+        scope: &Scope<'_>,
+        agg: &mut Aggregates<'_>,
+    ) -> SqlResult<Expr> {
+        if let Some(function) = self.host.scalar_function(&call.name)? {
+            return self.user_function(function, call, args);
+        }
+        if ast::XML_METHODS.contains(&call.name.name()) {
+            let input = super::xml::column_of(&call.name, line);
+            return self.xml_method(&input, call.name.name(), &call.args, scope, agg);
+        }
+        let shown = call.name.display();
+        Err(SqlError::new(
+            &messages::FUNCTION_NOT_FOUND,
+            &[&call.name.parts[0], &shown],
+        ))
     }
 }
 

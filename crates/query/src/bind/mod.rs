@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod bound;
+mod chosen;
 mod collation;
 mod condition;
 mod exists;
@@ -288,4 +289,10 @@ pub(crate) fn unsupported(what: &str, line: u32) -> SqlError {
 pub(crate) fn same_name(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
         || !(a.is_ascii() && b.is_ascii()) && a.to_lowercase() == b.to_lowercase()
+}
+
+/// Functions of the language that binding knows by themselves: CASE in other words, aggregates and window functions.
+pub(crate) fn function_entries() -> impl Iterator<Item = crate::functions::Entry> {
+    let aggregates = aggregate::entries();
+    chosen::entries().chain(aggregates).chain(window::entries())
 }

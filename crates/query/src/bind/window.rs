@@ -8,6 +8,7 @@ use super::aggregate::{aggregate_kind, aggregate_type};
 use super::expr::is_null;
 use super::{Aggregates, Binder, Scope, same_name, unsupported};
 use crate::expr::{Expr, Kind};
+use crate::functions::{Doc, Entry, doc};
 use crate::plan::{
     AggregateKind, FrameEdge, Node, OutColumn, Plan, SortKey, WindowCall, WindowFrame, WindowKind,
 };
@@ -23,25 +24,131 @@ pub(crate) enum Windows {
     Collect(Vec<WindowCall>),
 }
 
-fn window_kind(name: &str) -> Option<WindowKind> {
-    Some(match name {
-        "row_number" => WindowKind::RowNumber,
-        "rank" => WindowKind::Rank,
-        "dense_rank" => WindowKind::DenseRank,
-        "ntile" => WindowKind::Ntile,
-        "percent_rank" => WindowKind::PercentRank,
-        "cume_dist" => WindowKind::CumeDist,
-        "lag" => WindowKind::Lag,
-        "lead" => WindowKind::Lead,
-        "first_value" => WindowKind::FirstValue,
-        "last_value" => WindowKind::LastValue,
-        _ => return None,
+/// A function that makes sense only with OVER.
+struct Row {
+    doc: Doc,
+    kind: WindowKind,
+    min: usize,
+    max: usize,
+}
+
+const fn row(doc: Doc, kind: WindowKind, (min, max): (usize, usize)) -> Row {
+    Row {
+        doc,
+        kind,
+        min,
+        max,
+    }
+}
+
+const ROWS: &[Row] = &[
+    row(
+        doc(
+            "cume_dist",
+            "the part of the rows up to this one in an order",
+            "value, CUME_DIST() OVER (ORDER BY value) FROM GENERATE_SERIES(1, 2)",
+        ),
+        WindowKind::CumeDist,
+        (0, 0),
+    ),
+    row(
+        doc(
+            "dense_rank",
+            "the rank in an order, without gaps",
+            "value % 2 AS n, DENSE_RANK() OVER (ORDER BY value % 2) FROM GENERATE_SERIES(1, 3)",
+        ),
+        WindowKind::DenseRank,
+        (0, 0),
+    ),
+    row(
+        doc(
+            "first_value",
+            "the first value of the frame",
+            "value, FIRST_VALUE(value) OVER (ORDER BY value) FROM GENERATE_SERIES(5, 6)",
+        ),
+        WindowKind::FirstValue,
+        (1, 1),
+    ),
+    row(
+        doc(
+            "lag",
+            "the value so many rows before",
+            "value, LAG(value, 1, 0) OVER (ORDER BY value) FROM GENERATE_SERIES(5, 6)",
+        ),
+        WindowKind::Lag,
+        (1, 3),
+    ),
+    row(
+        doc(
+            "last_value",
+            "the last value of the frame",
+            "value, LAST_VALUE(value) OVER (ORDER BY value) FROM GENERATE_SERIES(5, 6)",
+        ),
+        WindowKind::LastValue,
+        (1, 1),
+    ),
+    row(
+        doc(
+            "lead",
+            "the value so many rows behind",
+            "value, LEAD(value) OVER (ORDER BY value) FROM GENERATE_SERIES(5, 6)",
+        ),
+        WindowKind::Lead,
+        (1, 3),
+    ),
+    row(
+        doc(
+            "ntile",
+            "the number of the part of equal size",
+            "value, NTILE(2) OVER (ORDER BY value) FROM GENERATE_SERIES(1, 3)",
+        ),
+        WindowKind::Ntile,
+        (1, 1),
+    ),
+    row(
+        doc(
+            "percent_rank",
+            "the rank as a part of the rows",
+            "value, PERCENT_RANK() OVER (ORDER BY value) FROM GENERATE_SERIES(1, 3)",
+        ),
+        WindowKind::PercentRank,
+        (0, 0),
+    ),
+    row(
+        doc(
+            "rank",
+            "the rank in an order",
+            "value % 2 AS n, RANK() OVER (ORDER BY value % 2) FROM GENERATE_SERIES(1, 3)",
+        ),
+        WindowKind::Rank,
+        (0, 0),
+    ),
+    row(
+        doc(
+            "row_number",
+            "the number of the row in an order",
+            "value, ROW_NUMBER() OVER (ORDER BY value DESC) FROM GENERATE_SERIES(1, 2)",
+        ),
+        WindowKind::RowNumber,
+        (0, 0),
+    ),
+];
+
+fn find(name: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|r| r.doc.name == name)
+}
+
+pub(super) fn entries() -> impl Iterator<Item = Entry> {
+    ROWS.iter().map(|r| Entry {
+        doc: r.doc,
+        min: r.min,
+        max: r.max,
     })
 }
 
 /// Whether a function makes sense only with OVER.
 pub(super) fn needs_over(name: &str) -> bool {
-    window_kind(name).is_some()
+    find(name).is_some()
 }
 
 impl Binder<'_> {
@@ -106,22 +213,15 @@ impl Binder<'_> {
         for a in &call.args {
             args.push(self.expr(a, scope, agg)?);
         }
-        let kind = match (window_kind(name), aggregate_kind(name, call.star)) {
-            (Some(kind), _) => kind,
+        let (kind, wanted) = match (find(name), aggregate_kind(name, call.star)) {
+            (Some(row), _) => (row.kind, row.min..=row.max),
             (None, Some(AggregateKind::StringAgg)) | (None, None) => {
                 return Err(SqlError::new(&messages::NOT_WINDOWING_FUNCTION, &[&name]));
             }
-            (None, Some(kind)) => WindowKind::Aggregate(kind),
-        };
-        let wanted = match kind {
-            WindowKind::RowNumber
-            | WindowKind::Rank
-            | WindowKind::DenseRank
-            | WindowKind::PercentRank
-            | WindowKind::CumeDist
-            | WindowKind::Aggregate(AggregateKind::CountStar) => 0..=0,
-            WindowKind::Lag | WindowKind::Lead => 1..=3,
-            _ => 1..=1,
+            (None, Some(AggregateKind::CountStar)) => {
+                (WindowKind::Aggregate(AggregateKind::CountStar), 0..=0)
+            }
+            (None, Some(kind)) => (WindowKind::Aggregate(kind), 1..=1),
         };
         if !wanted.contains(&args.len()) {
             let args: [&dyn std::fmt::Display; 2] = [&name, wanted.end()];

@@ -7,18 +7,32 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{SqlType, TypeId, Value};
 
 use super::Param::{Any, Int};
-use super::{ScalarFunction, same, strict, whole};
+use super::{ScalarFunction, doc, same, strict, whole};
 use crate::expr::Expr;
 
 pub(super) const TABLE: &[ScalarFunction] = &[
-    strict("left_shift", &[Any, Int], same, |v, args, _, _| {
-        shift("left_shift", v, args, whole(&v[1]))
-    }),
-    strict("right_shift", &[Any, Int], same, |v, args, _, _| {
-        shift("right_shift", v, args, whole(&v[1]).saturating_neg())
-    }),
     strict(
-        "bit_count",
+        doc(
+            "left_shift",
+            "the bits moved to the left",
+            "LEFT_SHIFT(1, 4)",
+        ),
+        &[Any, Int],
+        same,
+        |v, args, _, _| shift("left_shift", v, args, whole(&v[1])),
+    ),
+    strict(
+        doc(
+            "right_shift",
+            "the bits moved to the right",
+            "RIGHT_SHIFT(16, 4)",
+        ),
+        &[Any, Int],
+        same,
+        |v, args, _, _| shift("right_shift", v, args, whole(&v[1]).saturating_neg()),
+    ),
+    strict(
+        doc("bit_count", "how many bits are set", "BIT_COUNT(7)"),
         &[Any],
         |_| SqlType::BIGINT,
         |v, args, _, _| {
@@ -29,7 +43,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         },
     ),
     strict(
-        "get_bit",
+        doc("get_bit", "the bit at a place, from 0", "GET_BIT(5, 2)"),
         &[Any, Int],
         |_| SqlType::BIT,
         |v, args, _, _| {
@@ -38,19 +52,28 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             Ok(Value::Bit(bytes[byte] & mask != 0))
         },
     ),
-    strict("set_bit", &[Any, Int, Int], same, |v, args, _, _| {
-        let mut bytes = bytes("set_bit", &v[0], &args[0].ty)?;
-        let (byte, mask) = place("set_bit", &bytes, &args[0].ty, whole(&v[1]))?;
-        match v.get(2).map_or(1, whole) {
-            0 => bytes[byte] &= !mask,
-            1 => bytes[byte] |= mask,
-            _ => {
-                let parameters: [&dyn std::fmt::Display; 2] = [&3, &"set_bit"];
-                return Err(SqlError::new(&messages::INVALID_PARAMETER_FOR, &parameters));
+    strict(
+        doc(
+            "set_bit",
+            "a number with the bit at a place set or cleared",
+            "SET_BIT(0, 3)",
+        ),
+        &[Any, Int, Int],
+        same,
+        |v, args, _, _| {
+            let mut bytes = bytes("set_bit", &v[0], &args[0].ty)?;
+            let (byte, mask) = place("set_bit", &bytes, &args[0].ty, whole(&v[1]))?;
+            match v.get(2).map_or(1, whole) {
+                0 => bytes[byte] &= !mask,
+                1 => bytes[byte] |= mask,
+                _ => {
+                    let parameters: [&dyn std::fmt::Display; 2] = [&3, &"set_bit"];
+                    return Err(SqlError::new(&messages::INVALID_PARAMETER_FOR, &parameters));
+                }
             }
-        }
-        Ok(value(&v[0], bytes))
-    })
+            Ok(value(&v[0], bytes))
+        },
+    )
     .at_least(2),
 ];
 

@@ -5,18 +5,28 @@ use std::cmp::Ordering;
 use duramen_types::Value;
 
 use super::Param::Comparable;
-use super::{ScalarFunction, same, strict};
+use super::{ScalarFunction, doc, same, strict};
 use crate::expr::Expr;
 
 pub(super) const TABLE: &[ScalarFunction] = &[
-    strict("greatest", &[Comparable], same, |v, args, _, _| {
-        Ok(outermost(v, args, Ordering::Greater))
-    })
+    strict(
+        doc("greatest", "the greatest of values", "GREATEST(1, 3, 2)"),
+        &[Comparable],
+        same,
+        |v, args, _, _| Ok(outermost(v, args, Ordering::Greater)),
+    )
+    .compares()
+    .unifies()
     .at_most(254)
     .sees_null(),
-    strict("least", &[Comparable], same, |v, args, _, _| {
-        Ok(outermost(v, args, Ordering::Less))
-    })
+    strict(
+        doc("least", "the least of values", "LEAST(3, 1, 2)"),
+        &[Comparable],
+        same,
+        |v, args, _, _| Ok(outermost(v, args, Ordering::Less)),
+    )
+    .compares()
+    .unifies()
     .at_most(254)
     .sees_null(),
 ];

@@ -7,7 +7,7 @@ use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
 
 use super::Param::{Any, Int, Text, TextOrBytes};
-use super::{ScalarFunction, int, strict, whole};
+use super::{ScalarFunction, doc, int, strict, whole};
 use crate::cx::Cx;
 
 /// Bytes that are taken in between two looks at whether somebody still wants the answer.
@@ -51,7 +51,7 @@ fn digest<D: Digest>(data: &Value, cx: &Cx<'_>) -> SqlResult<Vec<u8>> {
 pub(super) const TABLE: &[ScalarFunction] = &[
     // What COLLATE becomes: the value, in the code page of the collation.
     strict(
-        crate::bind::COLLATE,
+        doc(crate::bind::COLLATE, "", ""),
         &[Any],
         |args| args[0].ty,
         |v, args, ty, cx| match args[0].ty.collation.is_utf8() == ty.collation.is_utf8() {
@@ -61,7 +61,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     ),
     // NULL for an algorithm that is not known.
     strict(
-        "hashbytes",
+        doc("hashbytes", "a digest of bytes", "HASHBYTES('MD5', 'abc')"),
         &[Text, TextOrBytes],
         |_| SqlType::varbinary(8000),
         |v, _, _, cx| {
@@ -79,31 +79,49 @@ pub(super) const TABLE: &[ScalarFunction] = &[
                 _ => return Ok(Value::Null),
             }))
         },
-    ),
+    )
+    .reads_in_pieces(1)
+    .reads_bytes(),
     // Over the bytes of the values, so that case and accents count. *Assumed*: how the values are mixed is not published.
-    strict("binary_checksum", &[Any], int, |v, args, _, cx| {
-        let mut sum = 0u32;
-        for (value, arg) in v.iter().zip(args) {
-            let part = match value {
-                Value::Null => u32::MAX >> 1,
-                Value::VarChar(_) | Value::NVarChar(_) | Value::Binary(_) => mixed(&bytes(value)),
-                other => match other.as_i64().and_then(|n| i32::try_from(n).ok()) {
-                    Some(n) => n as u32,
-                    None => {
-                        let ty = SqlType::varchar(8000);
-                        let text = duramen_types::convert(other, &arg.ty, &ty, None, &cx.convert)?;
-                        mixed(&bytes(&text))
+    strict(
+        doc(
+            "binary_checksum",
+            "a checksum of values by their bytes",
+            "BINARY_CHECKSUM(1)",
+        ),
+        &[Any],
+        int,
+        |v, args, _, cx| {
+            let mut sum = 0u32;
+            for (value, arg) in v.iter().zip(args) {
+                let part = match value {
+                    Value::Null => u32::MAX >> 1,
+                    Value::VarChar(_) | Value::NVarChar(_) | Value::Binary(_) => {
+                        mixed(&bytes(value))
                     }
-                },
-            };
-            sum = sum.rotate_left(4) ^ part;
-        }
-        Ok(Value::Int(sum as i32))
-    })
+                    other => match other.as_i64().and_then(|n| i32::try_from(n).ok()) {
+                        Some(n) => n as u32,
+                        None => {
+                            let ty = SqlType::varchar(8000);
+                            let text =
+                                duramen_types::convert(other, &arg.ty, &ty, None, &cx.convert)?;
+                            mixed(&bytes(&text))
+                        }
+                    },
+                };
+                sum = sum.rotate_left(4) ^ part;
+            }
+            Ok(Value::Int(sum as i32))
+        },
+    )
     .at_most(254)
     .sees_null(),
     strict(
-        "string_escape",
+        doc(
+            "string_escape",
+            "a text with what JSON escapes escaped",
+            "STRING_ESCAPE('a\"b', 'json')",
+        ),
         &[Text, Text],
         |_| SqlType::NVARCHAR_MAX,
         |v, _, _, _| {
@@ -119,7 +137,11 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     ),
     // Piece 1 is the object, 2 the schema, 3 the database, 4 the server.
     strict(
-        "parsename",
+        doc(
+            "parsename",
+            "a part of a name, from the last",
+            "PARSENAME('db.sch.tab', 2)",
+        ),
         &[Text, Int],
         |_| SqlType::SYSNAME,
         |v, _, _, _| {

@@ -5,7 +5,7 @@ use duramen_types::datefn::{self, DatePart, FromParts};
 use duramen_types::{SqlType, TypeId, Value};
 
 use super::Param::{Date, Int, OldDate, Part, Text};
-use super::{ScalarFunction, int, small, strict, whole};
+use super::{ScalarFunction, doc, int, small, strict, whole};
 use crate::cx::Cx;
 use crate::expr::{Expr, Kind};
 
@@ -69,50 +69,139 @@ fn scale_of(args: &[Expr]) -> u8 {
 }
 
 pub(super) const TABLE: &[ScalarFunction] = &[
-    strict("getdate", &[], datetime, |_, _, ty, cx| now(cx, true, ty)),
-    strict("current_timestamp", &[], datetime, |_, _, ty, cx| {
-        now(cx, true, ty)
-    }),
-    strict("getutcdate", &[], datetime, |_, _, ty, cx| {
-        now(cx, false, ty)
-    }),
-    strict("sysdatetime", &[], datetime2, |_, _, ty, cx| {
-        now(cx, true, ty)
-    }),
-    strict("sysutcdatetime", &[], datetime2, |_, _, ty, cx| {
-        now(cx, false, ty)
-    }),
-    strict("sysdatetimeoffset", &[], datetimeoffset, |_, _, ty, cx| {
-        now(cx, true, ty)
-    }),
-    strict("dateadd", &[Part, Int, OldDate], third, |v, _, ty, _| {
-        datefn::dateadd(part(&v[0])?, whole(&v[1]), &v[2], ty)
-    }),
-    strict("datediff", &[Part, Date, Date], int, |v, _, _, cx| {
-        datefn::datediff(part(&v[0])?, &v[1], &v[2], &cx.convert).map(Value::Int)
-    }),
     strict(
-        "datediff_big",
+        doc(
+            "getdate",
+            "the time, as datetime",
+            "DATEDIFF(day, GETDATE(), SYSDATETIME())",
+        ),
+        &[],
+        datetime,
+        |_, _, ty, cx| now(cx, true, ty),
+    ),
+    strict(
+        doc(
+            "current_timestamp",
+            "the time, as GETDATE",
+            "DATEDIFF(day, CURRENT_TIMESTAMP, GETDATE())",
+        ),
+        &[],
+        datetime,
+        |_, _, ty, cx| now(cx, true, ty),
+    ),
+    strict(
+        doc(
+            "getutcdate",
+            "the UTC time, as datetime",
+            "DATEDIFF(day, GETUTCDATE(), SYSUTCDATETIME())",
+        ),
+        &[],
+        datetime,
+        |_, _, ty, cx| now(cx, false, ty),
+    ),
+    strict(
+        doc(
+            "sysdatetime",
+            "the time, as datetime2(7)",
+            "DATEDIFF(day, SYSDATETIME(), GETDATE())",
+        ),
+        &[],
+        datetime2,
+        |_, _, ty, cx| now(cx, true, ty),
+    ),
+    strict(
+        doc(
+            "sysutcdatetime",
+            "the UTC time, as datetime2(7)",
+            "DATEDIFF(day, SYSUTCDATETIME(), GETUTCDATE())",
+        ),
+        &[],
+        datetime2,
+        |_, _, ty, cx| now(cx, false, ty),
+    ),
+    strict(
+        doc(
+            "sysdatetimeoffset",
+            "the time with its offset",
+            "DATEPART(tzoffset, SYSDATETIMEOFFSET())",
+        ),
+        &[],
+        datetimeoffset,
+        |_, _, ty, cx| now(cx, true, ty),
+    ),
+    strict(
+        doc(
+            "dateadd",
+            "a time so many parts later",
+            "DATEADD(month, 1, CAST('2024-01-31' AS date))",
+        ),
+        &[Part, Int, OldDate],
+        third,
+        |v, _, ty, _| datefn::dateadd(part(&v[0])?, whole(&v[1]), &v[2], ty),
+    ),
+    strict(
+        doc(
+            "datediff",
+            "how many boundaries of a part lie between two times",
+            "DATEDIFF(day, '2024-02-28', '2024-03-01')",
+        ),
+        &[Part, Date, Date],
+        int,
+        |v, _, _, cx| datefn::datediff(part(&v[0])?, &v[1], &v[2], &cx.convert).map(Value::Int),
+    ),
+    strict(
+        doc(
+            "datediff_big",
+            "the same as bigint",
+            "DATEDIFF_BIG(second, '2000-01-01', '2100-01-01')",
+        ),
         &[Part, Date, Date],
         bigint,
         |v, _, _, cx| {
             datefn::datediff_big(part(&v[0])?, &v[1], &v[2], &cx.convert).map(Value::BigInt)
         },
     ),
-    strict("datepart", &[Part, Date], int, |v, args, _, cx| {
-        part_of(part(&v[0])?, &v[1], &args[1], cx)
-    }),
-    strict("datename", &[Part, Date], nvarchar30, |v, args, _, cx| {
-        let first = datefirst(cx);
-        let name = datefn::datename(part(&v[0])?, &v[1], &args[1].ty, first, &cx.convert)?;
-        Ok(Value::nvarchar(&name))
-    }),
-    strict("datetrunc", &[Part, Date], second, |v, _, ty, cx| {
-        datefn::datetrunc(part(&v[0])?, &v[1], ty, datefirst(cx), &cx.convert)
-    }),
+    strict(
+        doc(
+            "datepart",
+            "a part of a time as a number",
+            "DATEPART(quarter, '2024-05-17')",
+        ),
+        &[Part, Date],
+        int,
+        |v, args, _, cx| part_of(part(&v[0])?, &v[1], &args[1], cx),
+    ),
+    strict(
+        doc(
+            "datename",
+            "a part of a time as text",
+            "DATENAME(weekday, '2024-02-29')",
+        ),
+        &[Part, Date],
+        nvarchar30,
+        |v, args, _, cx| {
+            let first = datefirst(cx);
+            let name = datefn::datename(part(&v[0])?, &v[1], &args[1].ty, first, &cx.convert)?;
+            Ok(Value::nvarchar(&name))
+        },
+    ),
+    strict(
+        doc(
+            "datetrunc",
+            "a time down to a part",
+            "DATETRUNC(month, CAST('2024-05-17' AS date))",
+        ),
+        &[Part, Date],
+        second,
+        |v, _, ty, cx| datefn::datetrunc(part(&v[0])?, &v[1], ty, datefirst(cx), &cx.convert),
+    ),
     // The origin of datetime and of the others is 1900-01-01.
     strict(
-        "date_bucket",
+        doc(
+            "date_bucket",
+            "the beginning of the span that a time falls into",
+            "DATE_BUCKET(week, 2, CAST('2024-05-17' AS date))",
+        ),
         &[Part, Int, Date, Date],
         third,
         |v, args, ty, cx| {
@@ -127,39 +216,76 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         },
     )
     .at_least(3),
-    strict("year", &[Date], int, |v, args, _, cx| {
-        part_of(DatePart::Year, &v[0], &args[0], cx)
-    }),
-    strict("month", &[Date], int, |v, args, _, cx| {
-        part_of(DatePart::Month, &v[0], &args[0], cx)
-    }),
-    strict("day", &[Date], int, |v, args, _, cx| {
-        part_of(DatePart::Day, &v[0], &args[0], cx)
-    }),
+    strict(
+        doc("year", "the year", "YEAR('2024-02-29')"),
+        &[Date],
+        int,
+        |v, args, _, cx| part_of(DatePart::Year, &v[0], &args[0], cx),
+    ),
+    strict(
+        doc("month", "the month", "MONTH('2024-02-29')"),
+        &[Date],
+        int,
+        |v, args, _, cx| part_of(DatePart::Month, &v[0], &args[0], cx),
+    ),
+    strict(
+        doc("day", "the day of the month", "DAY('2024-02-29')"),
+        &[Date],
+        int,
+        |v, args, _, cx| part_of(DatePart::Day, &v[0], &args[0], cx),
+    ),
     // A missing or NULL number of months is none.
-    strict("eomonth", &[Date, Int], date, |v, _, _, cx| match &v[0] {
-        Value::Null => Ok(Value::Null),
-        at => datefn::eomonth(at, v.get(1).map_or(0, whole), &cx.convert),
-    })
+    strict(
+        doc(
+            "eomonth",
+            "the last day of a month",
+            "EOMONTH('2024-02-01')",
+        ),
+        &[Date, Int],
+        date,
+        |v, _, _, cx| match &v[0] {
+            Value::Null => Ok(Value::Null),
+            at => datefn::eomonth(at, v.get(1).map_or(0, whole), &cx.convert),
+        },
+    )
     .at_least(1)
     .sees_null(),
-    strict("datefromparts", &[Int, Int, Int], date, |v, _, _, _| {
-        datefn::date_from_parts(&parts(v)?)
-    }),
     strict(
-        "datetimefromparts",
+        doc(
+            "datefromparts",
+            "a date of its parts",
+            "DATEFROMPARTS(2024, 2, 29)",
+        ),
+        &[Int, Int, Int],
+        date,
+        |v, _, _, _| datefn::date_from_parts(&parts(v)?),
+    ),
+    strict(
+        doc(
+            "datetimefromparts",
+            "a datetime of its parts",
+            "DATETIMEFROMPARTS(2024, 2, 29, 1, 2, 3, 500)",
+        ),
         &[Int, Int, Int, Int, Int, Int, Int],
         datetime,
         |v, _, _, _| datefn::datetime_from_parts(&parts(v)?),
     ),
     strict(
-        "smalldatetimefromparts",
+        doc(
+            "smalldatetimefromparts",
+            "a smalldatetime of its parts",
+            "SMALLDATETIMEFROMPARTS(2024, 2, 29, 1, 2)",
+        ),
         &[Int, Int, Int, Int, Int],
         smalldatetime,
         |v, _, _, _| datefn::smalldatetime_from_parts(&parts(v)?),
     ),
     strict(
-        "datetime2fromparts",
+        doc(
+            "datetime2fromparts",
+            "a datetime2 of its parts",
+            "DATETIME2FROMPARTS(2024, 2, 29, 1, 2, 3, 5, 1)",
+        ),
         &[Int, Int, Int, Int, Int, Int, Int, Int],
         |args| SqlType::datetime2(scale_of(args)),
         |v, _, _, _| {
@@ -171,7 +297,11 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         },
     ),
     strict(
-        "datetimeoffsetfromparts",
+        doc(
+            "datetimeoffsetfromparts",
+            "a datetimeoffset of its parts",
+            "DATETIMEOFFSETFROMPARTS(2024, 2, 29, 1, 2, 3, 0, 2, 0, 0)",
+        ),
         &[Int, Int, Int, Int, Int, Int, Int, Int, Int, Int],
         |args| SqlType::datetimeoffset(scale_of(args)),
         |v, _, _, _| {
@@ -184,7 +314,11 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         },
     ),
     strict(
-        "timefromparts",
+        doc(
+            "timefromparts",
+            "a time of its parts",
+            "TIMEFROMPARTS(1, 2, 3, 5, 1)",
+        ),
         &[Int, Int, Int, Int, Int],
         |args| SqlType::time(scale_of(args)),
         |v, _, _, _| {
@@ -199,7 +333,11 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         },
     ),
     strict(
-        "switchoffset",
+        doc(
+            "switchoffset",
+            "a datetimeoffset at another offset",
+            "SWITCHOFFSET(CAST('2024-02-29 12:00 +02:00' AS datetimeoffset(0)), '+00:00')",
+        ),
         &[Date, Text],
         same_digits,
         |v, args, ty, cx| {
@@ -213,7 +351,11 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         },
     ),
     strict(
-        "todatetimeoffset",
+        doc(
+            "todatetimeoffset",
+            "a time with an offset",
+            "TODATETIMEOFFSET(CAST('2024-02-29 12:00' AS datetime2(0)), '+02:00')",
+        ),
         &[Date, Text],
         same_digits,
         |v, _, _, cx| {

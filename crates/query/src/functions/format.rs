@@ -5,13 +5,17 @@ use duramen_types::netformat::{self, Culture};
 use duramen_types::{SqlType, Value};
 
 use super::Param::{Formatted, Text};
-use super::{ScalarFunction, strict};
+use super::{ScalarFunction, doc, strict};
 use crate::cx::Cx;
 
 pub(super) const TABLE: &[ScalarFunction] = &[
     // NULL for a format string that is not one.
     strict(
-        "format",
+        doc(
+            "format",
+            "a number or time by a .NET format and a culture",
+            "FORMAT(1234567.891, 'N1', 'de-DE')",
+        ),
         &[Formatted, Text, Text],
         |_| SqlType::nvarchar(4000),
         |v, args, _, cx| {
@@ -26,12 +30,23 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     )
     .at_least(2),
     // The parser makes calls of these two from their own syntax; the type is the one after AS.
-    strict("parse", &[Text, Text], super::same, |v, _, ty, cx| {
-        parsed(v, ty, cx)
-    })
+    strict(
+        doc(
+            "parse",
+            "a value of a text by a culture",
+            "PARSE('1.234,5' AS decimal(10, 2) USING 'de-DE')",
+        ),
+        &[Text, Text],
+        super::same,
+        |v, _, ty, cx| parsed(v, ty, cx),
+    )
     .at_least(1),
     strict(
-        "try_parse",
+        doc(
+            "try_parse",
+            "the same as PARSE; NULL for what is none",
+            "TRY_PARSE('x' AS int)",
+        ),
         &[Text, Text],
         super::same,
         |v, _, ty, cx| match parsed(v, ty, cx) {

@@ -4,7 +4,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{Decimal, POW10, SqlType, TypeId, Value, rescale_mantissa};
 
 use super::Param::{Float, Int, Number};
-use super::{ScalarFunction, overflow, same, small, strict};
+use super::{ScalarFunction, doc, overflow, same, small, strict};
 use crate::cx::Cx;
 use crate::expr::Expr;
 
@@ -51,8 +51,8 @@ fn finite(f: f64) -> SqlResult<Value> {
 }
 
 macro_rules! of_float {
-    ($name:literal, $f:expr) => {
-        strict($name, &[Float], float, |v, _, _, _| {
+    ($doc:expr, $f:expr) => {
+        strict($doc, &[Float], float, |v, _, _, _| {
             let f: fn(f64) -> f64 = $f;
             finite(f(real(&v[0])))
         })
@@ -60,84 +60,177 @@ macro_rules! of_float {
 }
 
 pub(super) const TABLE: &[ScalarFunction] = &[
-    of_float!("sqrt", f64::sqrt),
-    of_float!("square", |x| x * x),
-    of_float!("exp", f64::exp),
-    of_float!("sin", f64::sin),
-    of_float!("cos", f64::cos),
-    of_float!("tan", f64::tan),
-    of_float!("cot", |x| 1.0 / x.tan()),
-    of_float!("asin", f64::asin),
-    of_float!("acos", f64::acos),
-    of_float!("atan", f64::atan),
-    strict("atn2", &[Float, Float], float, |v, _, _, _| {
-        finite(real(&v[0]).atan2(real(&v[1])))
-    }),
-    strict("log", &[Float, Float], float, |v, _, _, _| {
-        let x = positive(real(&v[0]))?;
-        finite(match v.get(1) {
-            None => x.ln(),
-            Some(base) => x.ln() / positive(real(base))?.ln(),
-        })
-    })
+    of_float!(doc("sqrt", "the square root", "SQRT(16)"), f64::sqrt),
+    of_float!(doc("square", "the square", "SQUARE(3)"), |x| x * x),
+    of_float!(doc("exp", "e to a power", "EXP(0)"), f64::exp),
+    of_float!(
+        doc("sin", "the sine of an angle in radians", "SIN(0)"),
+        f64::sin
+    ),
+    of_float!(
+        doc("cos", "the cosine of an angle in radians", "COS(0)"),
+        f64::cos
+    ),
+    of_float!(
+        doc("tan", "the tangent of an angle in radians", "TAN(0)"),
+        f64::tan
+    ),
+    of_float!(
+        doc(
+            "cot",
+            "the cotangent of an angle in radians",
+            "ROUND(COT(1), 4)"
+        ),
+        |x| 1.0 / x.tan()
+    ),
+    of_float!(
+        doc("asin", "the angle of a sine, in radians", "ASIN(0)"),
+        f64::asin
+    ),
+    of_float!(
+        doc("acos", "the angle of a cosine, in radians", "ACOS(1)"),
+        f64::acos
+    ),
+    of_float!(
+        doc("atan", "the angle of a tangent, in radians", "ATAN(0)"),
+        f64::atan
+    ),
+    strict(
+        doc("atn2", "the angle of a point, in radians", "ATN2(0, 1)"),
+        &[Float, Float],
+        float,
+        |v, _, _, _| finite(real(&v[0]).atan2(real(&v[1]))),
+    ),
+    strict(
+        doc("log", "the logarithm, natural or to a base", "LOG(8, 2)"),
+        &[Float, Float],
+        float,
+        |v, _, _, _| {
+            let x = positive(real(&v[0]))?;
+            finite(match v.get(1) {
+                None => x.ln(),
+                Some(base) => x.ln() / positive(real(base))?.ln(),
+            })
+        },
+    )
     .at_least(1),
-    strict("log10", &[Float], float, |v, _, _, _| {
-        finite(positive(real(&v[0]))?.log10())
-    }),
-    strict("pi", &[], float, |_, _, _, _| {
-        Ok(Value::Float(std::f64::consts::PI))
-    }),
+    strict(
+        doc("log10", "the decimal logarithm", "LOG10(1000)"),
+        &[Float],
+        float,
+        |v, _, _, _| finite(positive(real(&v[0]))?.log10()),
+    ),
+    strict(
+        doc("pi", "pi", "ROUND(PI(), 6)"),
+        &[],
+        float,
+        |_, _, _, _| Ok(Value::Float(std::f64::consts::PI)),
+    ),
     // One number for all rows of a statement: kept under the address of the call.
-    strict("rand", &[Int], float, |v, _, ty, cx| {
-        let call = std::ptr::from_ref(ty) as usize;
-        if v.is_empty()
-            && let Some(rows) = cx.cached.get(&call)
-        {
-            return Ok(rows[0][0].clone());
-        }
-        let seed = v.first().map(|s| super::whole(s) as i32);
-        let drawn = Value::Float(cx.host.rand(seed));
-        if v.is_empty() {
-            cx.cached
-                .insert(call, std::sync::Arc::new(vec![vec![drawn.clone()]]));
-        }
-        Ok(drawn)
-    })
+    strict(
+        doc(
+            "rand",
+            "a random number from 0 to 1; of a seed always the same",
+            "FLOOR(RAND(1))",
+        ),
+        &[Int],
+        float,
+        |v, _, ty, cx| {
+            let call = std::ptr::from_ref(ty) as usize;
+            if v.is_empty()
+                && let Some(rows) = cx.cached.get(&call)
+            {
+                return Ok(rows[0][0].clone());
+            }
+            let seed = v.first().map(|s| super::whole(s) as i32);
+            let drawn = Value::Float(cx.host.rand(seed));
+            if v.is_empty() {
+                cx.cached
+                    .insert(call, std::sync::Arc::new(vec![vec![drawn.clone()]]));
+            }
+            Ok(drawn)
+        },
+    )
     .at_least(0)
     .sees_null(),
-    strict("abs", &[Number], same, |v, args, _, _| {
-        if sign(&v[0]) < 0 {
-            duramen_types::negate(&v[0], &args[0].ty)
-        } else {
-            Ok(v[0].clone())
-        }
-    }),
-    strict("sign", &[Number], same, |v, _, ty, cx| {
-        let n = Value::Int(sign(&v[0]));
-        duramen_types::convert(&n, &SqlType::INT, ty, None, &cx.convert)
-    }),
-    strict("floor", &[Number], integral, |v, _, ty, _| {
-        round_with(&v[0], ty, f64::floor, i128::div_euclid)
-    }),
-    strict("ceiling", &[Number], integral, |v, _, ty, _| {
-        round_with(&v[0], ty, f64::ceil, |m, d| -(-m).div_euclid(d))
-    }),
-    strict("round", &[Number, Int, Int], same, |v, _, ty, _| {
-        let cut = v.get(2).is_some_and(|f| super::whole(f) != 0);
-        round(&v[0], small(&v[1])?, cut, ty)
-    })
+    strict(
+        doc("abs", "the absolute value", "ABS(-3.5)"),
+        &[Number],
+        same,
+        |v, args, _, _| {
+            if sign(&v[0]) < 0 {
+                duramen_types::negate(&v[0], &args[0].ty)
+            } else {
+                Ok(v[0].clone())
+            }
+        },
+    ),
+    strict(
+        doc("sign", "-1, 0 or 1", "SIGN(-2)"),
+        &[Number],
+        same,
+        |v, _, ty, cx| {
+            let n = Value::Int(sign(&v[0]));
+            duramen_types::convert(&n, &SqlType::INT, ty, None, &cx.convert)
+        },
+    ),
+    strict(
+        doc(
+            "floor",
+            "the greatest whole number that is not above",
+            "FLOOR(1.8)",
+        ),
+        &[Number],
+        integral,
+        |v, _, ty, _| round_with(&v[0], ty, f64::floor, i128::div_euclid),
+    ),
+    strict(
+        doc(
+            "ceiling",
+            "the least whole number that is not below",
+            "CEILING(1.2)",
+        ),
+        &[Number],
+        integral,
+        |v, _, ty, _| round_with(&v[0], ty, f64::ceil, |m, d| -(-m).div_euclid(d)),
+    ),
+    strict(
+        doc(
+            "round",
+            "rounded, or cut with a third argument",
+            "ROUND(123.456, 1)",
+        ),
+        &[Number, Int, Int],
+        same,
+        |v, _, ty, _| {
+            let cut = v.get(2).is_some_and(|f| super::whole(f) != 0);
+            round(&v[0], small(&v[1])?, cut, ty)
+        },
+    )
     .at_least(2),
-    strict("power", &[Number, Float], power_type, |v, args, ty, cx| {
-        let base = duramen_types::convert(&v[0], &args[0].ty, &SqlType::FLOAT, None, &cx.convert)?;
-        let raised = finite(real(&base).powf(real(&v[1])))?;
-        duramen_types::convert(&raised, &SqlType::FLOAT, ty, None, &cx.convert)
-    }),
-    strict("degrees", &[Number], angle, |v, args, ty, cx| {
-        turned(&v[0], args, ty, cx, f64::to_degrees)
-    }),
-    strict("radians", &[Number], angle, |v, args, ty, cx| {
-        turned(&v[0], args, ty, cx, f64::to_radians)
-    }),
+    strict(
+        doc("power", "a power", "POWER(2, 10)"),
+        &[Number, Float],
+        power_type,
+        |v, args, ty, cx| {
+            let base =
+                duramen_types::convert(&v[0], &args[0].ty, &SqlType::FLOAT, None, &cx.convert)?;
+            let raised = finite(real(&base).powf(real(&v[1])))?;
+            duramen_types::convert(&raised, &SqlType::FLOAT, ty, None, &cx.convert)
+        },
+    ),
+    strict(
+        doc("degrees", "an angle in degrees", "DEGREES(PI())"),
+        &[Number],
+        angle,
+        |v, args, ty, cx| turned(&v[0], args, ty, cx, f64::to_degrees),
+    ),
+    strict(
+        doc("radians", "an angle in radians", "RADIANS(180.0)"),
+        &[Number],
+        angle,
+        |v, args, ty, cx| turned(&v[0], args, ty, cx, f64::to_radians),
+    ),
 ];
 
 /// DEGREES and RADIANS keep the kind of number. *Assumed*: the decimals of a decimal.

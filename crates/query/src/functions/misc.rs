@@ -4,7 +4,7 @@ use duramen_base::SqlResult;
 use duramen_types::{SqlType, TypeId, Value};
 
 use super::Param::{Any, Comparable, LongText, Text};
-use super::{ScalarFunction, int, strict};
+use super::{ScalarFunction, doc, int, strict};
 use crate::cx::Cx;
 use crate::expr::{Expr, Kind};
 
@@ -29,21 +29,34 @@ fn length_type(args: &[Expr]) -> SqlType {
 }
 
 pub(super) const TABLE: &[ScalarFunction] = &[
-    strict("newid", &[], guid, |_, _, _, cx| {
-        let (a, b) = (
-            cx.host.random().to_le_bytes(),
-            cx.host.random().to_le_bytes(),
-        );
-        let mut g = [0u8; 16];
-        g[..8].copy_from_slice(&a);
-        g[8..].copy_from_slice(&b);
-        // Version 4, as NEWID gives them.
-        g[7] = g[7] & 0x0f | 0x40;
-        g[8] = g[8] & 0x3f | 0x80;
-        Ok(Value::Guid(g))
-    }),
     strict(
-        "isnull",
+        doc(
+            "newid",
+            "a new random uniqueidentifier",
+            "DATALENGTH(NEWID())",
+        ),
+        &[],
+        guid,
+        |_, _, _, cx| {
+            let (a, b) = (
+                cx.host.random().to_le_bytes(),
+                cx.host.random().to_le_bytes(),
+            );
+            let mut g = [0u8; 16];
+            g[..8].copy_from_slice(&a);
+            g[8..].copy_from_slice(&b);
+            // Version 4, as NEWID gives them.
+            g[7] = g[7] & 0x0f | 0x40;
+            g[8] = g[8] & 0x3f | 0x80;
+            Ok(Value::Guid(g))
+        },
+    ),
+    strict(
+        doc(
+            "isnull",
+            "the second value where the first is NULL",
+            "ISNULL(NULL, 'x')",
+        ),
         &[Any, Any],
         first_typed,
         |v, args, ty, cx| match &v[0] {
@@ -51,16 +64,27 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             first => Ok(first.clone()),
         },
     )
+    .null_if_all()
     .sees_null(),
-    strict("datalength", &[Any], length_type, |v, args, ty, _| {
-        let bytes = v[0].data_length(&args[0].ty);
-        Ok(bytes.map_or(Value::Null, |n| match ty.id {
-            TypeId::BigInt => Value::BigInt(n as i64),
-            _ => Value::Int(n as i32),
-        }))
-    }),
     strict(
-        "sql_variant_property",
+        doc("datalength", "the bytes of a value", "DATALENGTH(N'ab')"),
+        &[Any],
+        length_type,
+        |v, args, ty, _| {
+            let bytes = v[0].data_length(&args[0].ty);
+            Ok(bytes.map_or(Value::Null, |n| match ty.id {
+                TypeId::BigInt => Value::BigInt(n as i64),
+                _ => Value::Int(n as i32),
+            }))
+        },
+    )
+    .reads_in_pieces(0),
+    strict(
+        doc(
+            "sql_variant_property",
+            "a property of a value's type",
+            "SQL_VARIANT_PROPERTY(CAST(1.5 AS decimal(5, 2)), 'Scale')",
+        ),
         &[Any, Text],
         |_| SqlType::VARIANT,
         |v, args, _, _| {
@@ -84,43 +108,76 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             })
         },
     ),
-    strict("isnumeric", &[Any], int, |v, args, _, _| {
-        let yes = match &v[0] {
-            Value::Null => false,
-            _ if args[0].ty.id.is_numeric() => args[0].ty.id != TypeId::Bit,
-            other => other
-                .as_text()
-                .is_some_and(|t| duramen_types::convert::is_numeric(&t)),
-        };
-        Ok(Value::Int(yes as i32))
-    })
+    strict(
+        doc(
+            "isnumeric",
+            "whether a text is a number",
+            "ISNUMERIC('1e3')",
+        ),
+        &[Any],
+        int,
+        |v, args, _, _| {
+            let yes = match &v[0] {
+                Value::Null => false,
+                _ if args[0].ty.id.is_numeric() => args[0].ty.id != TypeId::Bit,
+                other => other
+                    .as_text()
+                    .is_some_and(|t| duramen_types::convert::is_numeric(&t)),
+            };
+            Ok(Value::Int(yes as i32))
+        },
+    )
     .sees_null(),
-    strict("isdate", &[Any], int, |v, args, _, cx| {
-        let yes = match args[0].ty.id {
-            TypeId::DateTime | TypeId::SmallDateTime => !v[0].is_null(),
-            _ => v[0]
-                .as_text()
-                .is_some_and(|t| duramen_types::datefn::isdate(&t, &cx.convert)),
-        };
-        Ok(Value::Int(yes as i32))
-    })
+    strict(
+        doc(
+            "isdate",
+            "whether a text is a date of datetime",
+            "ISDATE('2024-02-30')",
+        ),
+        &[Any],
+        int,
+        |v, args, _, cx| {
+            let yes = match args[0].ty.id {
+                TypeId::DateTime | TypeId::SmallDateTime => !v[0].is_null(),
+                _ => v[0]
+                    .as_text()
+                    .is_some_and(|t| duramen_types::datefn::isdate(&t, &cx.convert)),
+            };
+            Ok(Value::Int(yes as i32))
+        },
+    )
     .sees_null(),
     // The hash of a string is not SQL Server's, whose algorithm is not published; that of an int is.
-    strict("checksum", &[Comparable], int, |v, args, _, cx| {
-        let mut sum = 0u32;
-        for (value, arg) in v.iter().zip(args) {
-            sum = sum.rotate_left(4) ^ hash(value, arg, cx)?;
-        }
-        Ok(Value::Int(sum as i32))
-    })
+    strict(
+        doc("checksum", "a checksum of values", "CHECKSUM(1)"),
+        &[Comparable],
+        int,
+        |v, args, _, cx| {
+            let mut sum = 0u32;
+            for (value, arg) in v.iter().zip(args) {
+                sum = sum.rotate_left(4) ^ hash(value, arg, cx)?;
+            }
+            Ok(Value::Int(sum as i32))
+        },
+    )
     .at_most(254)
     .sees_null(),
-    strict("patindex", &[Text, LongText], int, |v, args, _, _| {
-        let wide = matches!(v[1], Value::NVarChar(_));
-        let collation = args[1].ty.collation;
-        let pattern = duramen_types::LikePattern::compile(&v[0], None, wide, collation);
-        Ok(Value::Int(pattern.position(&v[1])? as i32))
-    }),
+    strict(
+        doc(
+            "patindex",
+            "where a pattern is found first, from 1",
+            "PATINDEX('%c%', 'abcd')",
+        ),
+        &[Text, LongText],
+        int,
+        |v, args, _, _| {
+            let wide = matches!(v[1], Value::NVarChar(_));
+            let collation = args[1].ty.collation;
+            let pattern = duramen_types::LikePattern::compile(&v[0], None, wide, collation);
+            Ok(Value::Int(pattern.position(&v[1])? as i32))
+        },
+    )
+    .compares(),
 ];
 
 /// Equal values hash alike: strings under their collation.

@@ -10,6 +10,7 @@ mod bits;
 mod choice;
 mod codes;
 mod dates;
+mod doc;
 mod format;
 mod math;
 mod misc;
@@ -17,10 +18,12 @@ mod text;
 pub(crate) mod xml;
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{SqlType, TypeId, Value, datefn::DatePart};
 
+pub use self::doc::{Doc, Entry, doc};
 use crate::bind::Binder;
 use crate::cx::Cx;
 use crate::expr::{Expr, Kind};
@@ -72,6 +75,17 @@ pub struct ScalarFunction {
     pub run: Run,
     /// NULL in, NULL out.
     pub strict: bool,
+    pub doc: Doc,
+    /// It compares its strings with each other: they get one collation.
+    pub compares: bool,
+    /// Its arguments get one type.
+    pub unifies: bool,
+    /// Its result is NULL only if all arguments are, not if any is.
+    pub null_if_all: bool,
+    /// It reads varchar as bytes, in whatever encoding.
+    reads_bytes: bool,
+    /// The argument that may be a spooled value: of that it reads no more than it needs, in pieces.
+    in_pieces: Option<usize>,
 }
 
 impl fmt::Debug for ScalarFunction {
@@ -89,45 +103,27 @@ impl PartialEq for ScalarFunction {
 
 /// The function of that lower-case name.
 pub fn find(name: &str) -> Option<&'static ScalarFunction> {
-    all().find(|f| f.name == name)
+    static ALL: OnceLock<Vec<&'static ScalarFunction>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let mut all: Vec<_> = all().collect();
+        all.sort_unstable_by_key(|f| f.name);
+        all
+    });
+    let at = all.binary_search_by(|f| f.name.cmp(name)).ok()?;
+    Some(all[at])
 }
 
-/// Every built-in function of the language, with its least and most arguments: the scalar ones, those that binding turns
-/// into CASE, aggregates, window functions and table-valued ones. For the reference.
-pub fn names() -> impl Iterator<Item = (&'static str, usize, usize)> {
-    const OTHERS: &[(&str, usize, usize)] = &[
-        ("approx_count_distinct", 1, 1),
-        ("avg", 1, 1),
-        ("choose", 2, 254),
-        ("coalesce", 2, 254),
-        ("count", 1, 1),
-        ("count_big", 1, 1),
-        ("cume_dist", 0, 0),
-        ("dense_rank", 0, 0),
-        ("first_value", 1, 1),
-        ("generate_series", 2, 3),
-        ("iif", 3, 3),
-        ("lag", 1, 3),
-        ("last_value", 1, 1),
-        ("lead", 1, 3),
-        ("max", 1, 1),
-        ("min", 1, 1),
-        ("ntile", 1, 1),
-        ("nullif", 2, 2),
-        ("percent_rank", 0, 0),
-        ("rank", 0, 0),
-        ("row_number", 0, 0),
-        ("stdev", 1, 1),
-        ("stdevp", 1, 1),
-        ("string_agg", 2, 2),
-        ("string_split", 2, 3),
-        ("sum", 1, 1),
-        ("var", 1, 1),
-        ("varp", 1, 1),
-    ];
+/// Every built-in function of the language: the scalar ones, those that binding turns into CASE, aggregates, window
+/// functions and table-valued ones. For the reference.
+pub fn names() -> impl Iterator<Item = Entry> {
     let scalar = all().filter(|f| f.name != crate::bind::COLLATE);
-    let scalar = scalar.map(|f| (f.name, f.min_args, f.max_args));
-    scalar.chain(OTHERS.iter().copied())
+    let scalar = scalar.map(|f| Entry {
+        doc: f.doc,
+        min: f.min_args,
+        max: f.max_args,
+    });
+    let tables = crate::table_functions::entries();
+    scalar.chain(crate::bind::function_entries()).chain(tables)
 }
 
 /// Every built-in scalar function of this room.
@@ -193,19 +189,25 @@ pub(crate) const REFUSED: &[&str] = &[
 
 /// A function that takes one argument a parameter.
 const fn strict(
-    name: &'static str,
+    doc: Doc,
     params: &'static [Param],
     ty: fn(&[Expr]) -> SqlType,
     run: Run,
 ) -> ScalarFunction {
     ScalarFunction {
-        name,
+        name: doc.name,
         min_args: params.len(),
         max_args: params.len(),
         params,
         ty,
         run,
         strict: true,
+        doc,
+        compares: false,
+        unifies: false,
+        null_if_all: false,
+        reads_bytes: false,
+        in_pieces: None,
     }
 }
 
@@ -243,12 +245,16 @@ impl ScalarFunction {
         (self.run)(values, args, ty, cx)
     }
 
-    /// Whether the argument at a place may be a spooled value: of that it reads no more than it needs, in pieces.
+    /// Whether the argument at a place may be a spooled value.
     pub(crate) fn reads_spooled(&self, at: usize) -> bool {
-        match self.name {
-            "datalength" | "len" | "substring" | "left" | "right" => at == 0,
-            "hashbytes" => at == 1,
-            _ => false,
+        self.in_pieces == Some(at)
+    }
+
+    /// Whether its result may be NULL.
+    pub(crate) fn is_nullable(&self, args: &[Expr]) -> bool {
+        match self.null_if_all {
+            true => args.iter().all(|a| a.nullable),
+            false => self.max_args > 0,
         }
     }
 
@@ -265,6 +271,31 @@ impl ScalarFunction {
 
     const fn sees_null(mut self) -> ScalarFunction {
         self.strict = false;
+        self
+    }
+
+    const fn compares(mut self) -> ScalarFunction {
+        self.compares = true;
+        self
+    }
+
+    const fn unifies(mut self) -> ScalarFunction {
+        self.unifies = true;
+        self
+    }
+
+    const fn null_if_all(mut self) -> ScalarFunction {
+        self.null_if_all = true;
+        self
+    }
+
+    const fn reads_bytes(mut self) -> ScalarFunction {
+        self.reads_bytes = true;
+        self
+    }
+
+    const fn reads_in_pieces(mut self, at: usize) -> ScalarFunction {
+        self.in_pieces = Some(at);
         self
     }
 }
@@ -341,7 +372,7 @@ fn brought(
             | Param::TextOrBytes
             | Param::OnlyText
             | Param::OnlyTextOrBytes
-    ) && function.name != "hashbytes";
+    ) && !function.reads_bytes;
     if reads && id.is_char() && arg.ty.collation.is_utf8() {
         let to = wide(&arg.ty);
         return binder.coerce(arg, to);
@@ -385,7 +416,7 @@ pub(crate) fn wide(ty: &SqlType) -> SqlType {
 }
 
 /// Errors 174 and 189: too few or too many arguments.
-fn check_count(function: &ScalarFunction, given: usize) -> SqlResult<()> {
+pub(crate) fn check_count(function: &ScalarFunction, given: usize) -> SqlResult<()> {
     check_arguments(function.name, function.min_args, function.max_args, given)
 }
 

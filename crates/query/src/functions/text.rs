@@ -8,7 +8,7 @@ use duramen_types::{CollationId, Spooled, SqlType, TypeId, Value, collate, cp125
 use super::Param::{
     Any, Float, Int, LongText, OnlyText, OnlyTextOrBytes, Position, Text, TextOrBytes,
 };
-use super::{ScalarFunction, int, small, strict, whole};
+use super::{ScalarFunction, doc, int, small, strict, whole};
 use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::long;
@@ -59,89 +59,168 @@ fn joined_type(args: &[Expr]) -> SqlType {
 }
 
 pub(super) const TABLE: &[ScalarFunction] = &[
-    strict("concat", &[Any, Any], joined_type, |v, args, ty, cx| {
-        let mut out = Vec::new();
-        for (value, arg) in v.iter().zip(args) {
-            append_text(&mut out, value, arg, cx)?;
-        }
-        long_value(out, ty, cx)
-    })
+    strict(
+        doc(
+            "concat",
+            "the texts of values one behind the other; NULL is the empty text",
+            "CONCAT('a', NULL, 1)",
+        ),
+        &[Any, Any],
+        joined_type,
+        |v, args, ty, cx| {
+            let mut out = Vec::new();
+            for (value, arg) in v.iter().zip(args) {
+                append_text(&mut out, value, arg, cx)?;
+            }
+            long_value(out, ty, cx)
+        },
+    )
     .at_most(254)
     .sees_null(),
-    strict("concat_ws", &[Text, Any], joined_type, |v, args, ty, cx| {
-        let between = units(&v[0]);
-        let mut out = Vec::new();
-        let mut first = true;
-        for (value, arg) in v.iter().zip(args).skip(1).filter(|(v, _)| !v.is_null()) {
-            if !std::mem::take(&mut first) {
-                out.extend_from_slice(&between);
+    strict(
+        doc(
+            "concat_ws",
+            "the same with a separator between those that are not NULL",
+            "CONCAT_WS('-', 'a', NULL, 'b')",
+        ),
+        &[Text, Any],
+        joined_type,
+        |v, args, ty, cx| {
+            let between = units(&v[0]);
+            let mut out = Vec::new();
+            let mut first = true;
+            for (value, arg) in v.iter().zip(args).skip(1).filter(|(v, _)| !v.is_null()) {
+                if !std::mem::take(&mut first) {
+                    out.extend_from_slice(&between);
+                }
+                append_text(&mut out, value, arg, cx)?;
             }
-            append_text(&mut out, value, arg, cx)?;
-        }
-        long_value(out, ty, cx)
-    })
+            long_value(out, ty, cx)
+        },
+    )
     .at_least(3)
     .at_most(254)
     .sees_null(),
     // Under an _SC collation the two halves of a supplementary character are one.
-    strict("len", &[TextOrBytes], count_type, |v, args, ty, cx| {
-        let end = match &v[0] {
-            Value::Binary(b) => b.len(),
-            Value::Spooled(s) => spooled_length(s, &args[0].ty, cx)?,
-            text => {
-                let end = match text {
-                    Value::VarChar(b) => b.iter().rposition(|b| *b != b' '),
-                    Value::NVarChar(u) => u.iter().rposition(|u| *u != b' ' as u16),
-                    _ => None,
-                };
-                let end = end.map_or(0, |i| i + 1);
-                match (args[0].ty.collation.is_supplementary(), text) {
-                    (true, Value::NVarChar(u)) => {
-                        char::decode_utf16(u[..end].iter().copied()).count()
-                    }
-                    _ => end,
-                }
-            }
-        };
-        Ok(match ty.id {
-            TypeId::BigInt => Value::BigInt(end as i64),
-            _ => Value::Int(end as i32),
-        })
-    }),
-    strict("upper", &[Text], string, |v, _, ty, cx| {
-        map_units(&v[0], ty, |c| one(c.to_uppercase()), cx)
-    }),
-    strict("lower", &[Text], string, |v, _, ty, cx| {
-        map_units(&v[0], ty, |c| one(c.to_lowercase()), cx)
-    }),
-    strict("ltrim", &[Text, Text], string, |v, args, ty, cx| {
-        trimmed(v, args, ty, (true, false), cx)
-    })
-    .at_least(1),
-    strict("rtrim", &[Text, Text], string, |v, args, ty, cx| {
-        trimmed(v, args, ty, (false, true), cx)
-    })
-    .at_least(1),
-    strict("trim", &[OnlyText, OnlyText], string, |v, args, ty, cx| {
-        trimmed(v, args, ty, (true, true), cx)
-    })
-    .at_least(1),
-    strict("reverse", &[Text], string, |v, _, ty, cx| {
-        if let (Value::VarChar(b), false) = (&v[0], ty.id.is_nchar()) {
-            return Ok(Value::VarChar(reversed(b, cx)?));
-        }
-        long_value(reversed(&long_units(&v[0], cx)?, cx)?, ty, cx)
-    }),
-    strict("left", &[Text, Int], string, |v, args, ty, cx| {
-        let n = length(&v[1], "left")?;
-        part(&v[0], args, |total| 0..n.min(total), ty, cx)
-    }),
-    strict("right", &[Text, Int], string, |v, args, ty, cx| {
-        let n = length(&v[1], "right")?;
-        part(&v[0], args, |total| total - n.min(total)..total, ty, cx)
-    }),
     strict(
-        "substring",
+        doc(
+            "len",
+            "the characters, without blanks at the end",
+            "LEN('ab  ')",
+        ),
+        &[TextOrBytes],
+        count_type,
+        |v, args, ty, cx| {
+            let end = match &v[0] {
+                Value::Binary(b) => b.len(),
+                Value::Spooled(s) => spooled_length(s, &args[0].ty, cx)?,
+                text => {
+                    let end = match text {
+                        Value::VarChar(b) => b.iter().rposition(|b| *b != b' '),
+                        Value::NVarChar(u) => u.iter().rposition(|u| *u != b' ' as u16),
+                        _ => None,
+                    };
+                    let end = end.map_or(0, |i| i + 1);
+                    match (args[0].ty.collation.is_supplementary(), text) {
+                        (true, Value::NVarChar(u)) => {
+                            char::decode_utf16(u[..end].iter().copied()).count()
+                        }
+                        _ => end,
+                    }
+                }
+            };
+            Ok(match ty.id {
+                TypeId::BigInt => Value::BigInt(end as i64),
+                _ => Value::Int(end as i32),
+            })
+        },
+    )
+    .reads_in_pieces(0),
+    strict(
+        doc("upper", "in upper case", "UPPER('abc')"),
+        &[Text],
+        string,
+        |v, _, ty, cx| map_units(&v[0], ty, |c| one(c.to_uppercase()), cx),
+    ),
+    strict(
+        doc("lower", "in lower case", "LOWER('ABC')"),
+        &[Text],
+        string,
+        |v, _, ty, cx| map_units(&v[0], ty, |c| one(c.to_lowercase()), cx),
+    ),
+    strict(
+        doc(
+            "ltrim",
+            "without blanks, or characters, at the beginning",
+            "LTRIM('  a ') + '|'",
+        ),
+        &[Text, Text],
+        string,
+        |v, args, ty, cx| trimmed(v, args, ty, (true, false), cx),
+    )
+    .compares()
+    .at_least(1),
+    strict(
+        doc(
+            "rtrim",
+            "without blanks, or characters, at the end",
+            "RTRIM('a  ') + '|'",
+        ),
+        &[Text, Text],
+        string,
+        |v, args, ty, cx| trimmed(v, args, ty, (false, true), cx),
+    )
+    .compares()
+    .at_least(1),
+    strict(
+        doc(
+            "trim",
+            "without blanks, or characters, at both ends",
+            "TRIM('  a ') + '|'",
+        ),
+        &[OnlyText, OnlyText],
+        string,
+        |v, args, ty, cx| trimmed(v, args, ty, (true, true), cx),
+    )
+    .compares()
+    .at_least(1),
+    strict(
+        doc("reverse", "the characters from the last", "REVERSE('abc')"),
+        &[Text],
+        string,
+        |v, _, ty, cx| {
+            if let (Value::VarChar(b), false) = (&v[0], ty.id.is_nchar()) {
+                return Ok(Value::VarChar(reversed(b, cx)?));
+            }
+            long_value(reversed(&long_units(&v[0], cx)?, cx)?, ty, cx)
+        },
+    ),
+    strict(
+        doc("left", "the first characters", "LEFT('abcdef', 2)"),
+        &[Text, Int],
+        string,
+        |v, args, ty, cx| {
+            let n = length(&v[1], "left")?;
+            part(&v[0], args, |total| 0..n.min(total), ty, cx)
+        },
+    )
+    .reads_in_pieces(0),
+    strict(
+        doc("right", "the last characters", "RIGHT('abcdef', 2)"),
+        &[Text, Int],
+        string,
+        |v, args, ty, cx| {
+            let n = length(&v[1], "right")?;
+            part(&v[0], args, |total| total - n.min(total)..total, ty, cx)
+        },
+    )
+    .reads_in_pieces(0),
+    strict(
+        doc(
+            "substring",
+            "so many characters from a place on, from 1",
+            "SUBSTRING('abcdef', 2, 3)",
+        ),
         &[OnlyTextOrBytes, Position, Position],
         string,
         |v, args, ty, cx| {
@@ -157,25 +236,31 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             };
             part(&v[0], args, cut, ty, cx)
         },
-    ),
-    strict("replicate", &[Text, Int], long_string, |v, _, ty, cx| {
-        let n = whole(&v[1]);
-        if n < 0 {
-            return Ok(Value::Null);
-        }
-        let u = units(&v[0]);
-        let limit = ty.char_capacity().unwrap_or(usize::MAX);
-        let total = |part: usize| part.saturating_mul(n as usize).min(limit);
-        Ok(match ty.id.is_nchar() {
-            true => Value::NVarChar(repeated(&u, total(u.len()), cx)?),
-            false => {
-                let bytes = cp1252::encode_units(&u);
-                Value::VarChar(repeated(&bytes, total(bytes.len()), cx)?)
-            }
-        })
-    }),
+    )
+    .reads_in_pieces(0),
     strict(
-        "space",
+        doc("replicate", "a text so many times", "REPLICATE('ab', 3)"),
+        &[Text, Int],
+        long_string,
+        |v, _, ty, cx| {
+            let n = whole(&v[1]);
+            if n < 0 {
+                return Ok(Value::Null);
+            }
+            let u = units(&v[0]);
+            let limit = ty.char_capacity().unwrap_or(usize::MAX);
+            let total = |part: usize| part.saturating_mul(n as usize).min(limit);
+            Ok(match ty.id.is_nchar() {
+                true => Value::NVarChar(repeated(&u, total(u.len()), cx)?),
+                false => {
+                    let bytes = cp1252::encode_units(&u);
+                    Value::VarChar(repeated(&bytes, total(bytes.len()), cx)?)
+                }
+            })
+        },
+    ),
+    strict(
+        doc("space", "so many blanks", "SPACE(2) + '|'"),
         &[Int],
         |_| SqlType::varchar(8000),
         |v, _, _, _| {
@@ -186,7 +271,11 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         },
     ),
     strict(
-        "replace",
+        doc(
+            "replace",
+            "a text with every occurrence of another replaced",
+            "REPLACE('abcb', 'b', 'x')",
+        ),
         &[Text, Text, Text],
         long_string,
         |v, args, ty, cx| {
@@ -195,9 +284,14 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             let (from, to) = (long_units(&v[1], cx)?, long_units(&v[2], cx)?);
             long_value(replace(&text, &from, &to, collation, cx)?, ty, cx)
         },
-    ),
+    )
+    .compares(),
     strict(
-        "stuff",
+        doc(
+            "stuff",
+            "a text with characters at a place replaced by others",
+            "STUFF('abcdef', 2, 3, 'X')",
+        ),
         &[Text, Position, Position, Text],
         long_string,
         |v, _, ty, cx| {
@@ -220,7 +314,11 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     )
     .sees_null(),
     strict(
-        "translate",
+        doc(
+            "translate",
+            "a text with characters replaced one by one",
+            "TRANSLATE('2*[3+4]', '[]', '()')",
+        ),
         &[Text, Text, Text],
         string,
         |v, args, ty, cx| {
@@ -237,9 +335,14 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             let out = long::mapped(&long_units(&v[0], cx)?, translate, cx)?;
             long_value(out, ty, cx)
         },
-    ),
+    )
+    .compares(),
     strict(
-        "charindex",
+        doc(
+            "charindex",
+            "where a text begins in another, from 1; 0 for nowhere",
+            "CHARINDEX('b', 'abcb', 3)",
+        ),
         &[Text, LongText, Int],
         int,
         |v, args, _, cx| {
@@ -254,17 +357,32 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             Ok(Value::Int(0))
         },
     )
+    .compares()
     .at_least(2),
-    strict("ascii", &[Text], int, |v, _, _, _| {
-        let first = units(&v[0]).first().copied();
-        Ok(first.map_or(Value::Null, |u| Value::Int(cp1252::best_fit(u) as i32)))
-    }),
-    strict("unicode", &[Text], int, |v, _, _, _| {
-        let first = units(&v[0]).first().copied();
-        Ok(first.map_or(Value::Null, |u| Value::Int(u as i32)))
-    }),
     strict(
-        "char",
+        doc("ascii", "the code of the first character", "ASCII('A')"),
+        &[Text],
+        int,
+        |v, _, _, _| {
+            let first = units(&v[0]).first().copied();
+            Ok(first.map_or(Value::Null, |u| Value::Int(cp1252::best_fit(u) as i32)))
+        },
+    ),
+    strict(
+        doc(
+            "unicode",
+            "the code of the first UTF-16 unit or code point",
+            "UNICODE(N'€')",
+        ),
+        &[Text],
+        int,
+        |v, _, _, _| {
+            let first = units(&v[0]).first().copied();
+            Ok(first.map_or(Value::Null, |u| Value::Int(u as i32)))
+        },
+    ),
+    strict(
+        doc("char", "the character of a code", "CHAR(65)"),
         &[Int],
         |_| SqlType::char(1),
         |v, _, _, _| {
@@ -273,7 +391,11 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         },
     ),
     strict(
-        "nchar",
+        doc(
+            "nchar",
+            "the character of a UTF-16 unit or code point",
+            "NCHAR(8364)",
+        ),
         &[Int],
         |_| SqlType::nchar(1),
         |v, _, _, _| {
@@ -282,14 +404,18 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         },
     ),
     strict(
-        "quotename",
+        doc("quotename", "a name between delimiters", "QUOTENAME('a]b')"),
         &[Text, Text],
         |_| SqlType::nvarchar(258),
         |v, _, _, _| Ok(quoted(&v[0], v.get(1))),
     )
     .at_least(1),
     strict(
-        "str",
+        doc(
+            "str",
+            "a number as text of so many characters",
+            "STR(123.45, 6, 1)",
+        ),
         &[Float, Int, Int],
         |_| SqlType::varchar(8000),
         |v, _, _, _| {
@@ -310,16 +436,29 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     )
     .at_least(1),
     strict(
-        "soundex",
+        doc(
+            "soundex",
+            "how an English word sounds, as four characters",
+            "SOUNDEX('Smith')",
+        ),
         &[Text],
         |_| SqlType::varchar(4),
         |v, _, _, _| Ok(Value::varchar(&soundex(&units(&v[0])))),
     ),
-    strict("difference", &[Text, Text], int, |v, _, _, _| {
-        let (a, b) = (soundex(&units(&v[0])), soundex(&units(&v[1])));
-        let same = a.chars().zip(b.chars()).filter(|(x, y)| x == y).count();
-        Ok(Value::Int(same as i32))
-    }),
+    strict(
+        doc(
+            "difference",
+            "how alike two texts sound, 0 to 4",
+            "DIFFERENCE('Smith', 'Smyth')",
+        ),
+        &[Text, Text],
+        int,
+        |v, _, _, _| {
+            let (a, b) = (soundex(&units(&v[0])), soundex(&units(&v[1])));
+            let same = a.chars().zip(b.chars()).filter(|(x, y)| x == y).count();
+            Ok(Value::Int(same as i32))
+        },
+    ),
 ];
 
 /// UTF-16 units of a string that is short, or of which little is looked at.

@@ -82,13 +82,9 @@ fn opened(
 
 const fn method(name: &'static str, ty: fn(&[Expr]) -> SqlType, run: super::Run) -> ScalarFunction {
     ScalarFunction {
-        name,
         min_args: 2,
         max_args: usize::MAX,
-        params: &[Param::Any],
-        ty,
-        run,
-        strict: false,
+        ..super::strict(super::doc(name, "", ""), &[Param::Any], ty, run).sees_null()
     }
 }
 

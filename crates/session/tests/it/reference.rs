@@ -225,17 +225,35 @@ fn level_page() -> String {
     out
 }
 
+/// An example and the rows that it gives.
+fn shown(session: &mut crate::Alone, example: &str) -> (String, String) {
+    if example.is_empty() {
+        return (String::new(), String::new());
+    }
+    let lines = crate::run(session, &format!("SELECT {example}"));
+    let failed = lines.iter().any(|l| l.starts_with("Msg ")) || lines.len() < 3;
+    assert!(!failed, "{example}: {lines:?}");
+    // Between the heading and the count.
+    let rows = lines[1..lines.len() - 1].join("; ");
+    let code = |text: &str| format!("`{}`", text.replace('|', "\\|"));
+    (code(example), code(&rows))
+}
+
+/// Functions with an example each, which is run.
 fn function_page() -> String {
-    let row = |(name, min, max): (&str, usize, usize)| {
-        let name = name.to_uppercase();
-        match min == max {
-            true => format!("{name} | {min}"),
-            false => format!("{name} | {min} to {max}"),
-        }
+    let mut session = crate::alone();
+    let row = |f: duramen_query::FunctionEntry| {
+        let name = f.doc.name.to_uppercase();
+        let count = match f.min == f.max {
+            true => f.min.to_string(),
+            false => format!("{} to {}", f.min, f.max),
+        };
+        let (example, gives) = shown(&mut session, f.doc.example);
+        format!("{name} | {count} | {} | {example} | {gives}", f.doc.gives)
     };
     let mut out = page(
         "Functions",
-        "name | arguments",
+        "name | arguments | gives | example | which gives",
         reference::functions().map(row),
     );
     out += "\nDate functions count their datepart. CAST, CONVERT, TRY_CAST, TRY_CONVERT, PARSE and TRY_PARSE have a syntax of their own.\n";
