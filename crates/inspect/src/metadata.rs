@@ -370,8 +370,9 @@ fn lookup(s: &SessionCore, name: &str) -> SqlResult<Option<(i32, String)>> {
             || object
                 .get(..3)
                 .is_some_and(|p| p.eq_ignore_ascii_case("fn_"));
-        if let Some((id, _, function)) = views::declared_object(object).filter(|_| named) {
-            return Ok(Some((id, if function { "IF" } else { "V " }.to_owned())));
+        if let Some(listed) = views::by_name(object).filter(|_| named) {
+            let kind = if listed.is_function { "IF" } else { "V " };
+            return Ok(Some((listed.id, kind.to_owned())));
         }
     }
     if let Some(m) = duramen_program::resource::object(schema, object) {
@@ -419,7 +420,7 @@ fn named(s: &SessionCore, args: &Args<'_>) -> SqlResult<Option<(String, String)>
     let (Some(id), Some(db)) = (args.int(0), database_of(s, args, 1)) else {
         return Ok(None);
     };
-    if let Some(view) = views::declared_by_id(id) {
+    if let Some(view) = views::by_id(id).map(|l| l.view) {
         return Ok(Some((view.name.to_owned(), "sys".to_owned())));
     }
     if let Some(m) = duramen_program::resource::by_id(id) {
@@ -501,7 +502,7 @@ fn col_name(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     else {
         return Ok(Value::Null);
     };
-    if let Some(view) = views::declared_by_id(id) {
+    if let Some(view) = views::by_id(id).map(|l| l.view) {
         let at = usize::try_from(column - 1).ok();
         return text(at.and_then(|i| view.columns.get(i)).map(|c| c.0));
     }
@@ -516,7 +517,7 @@ fn col_length(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
     };
     let length = |ty: &SqlType| Value::SmallInt(ty.catalog_length());
     if let Some((id, _)) = lookup(s, &name)?
-        && let Some(view) = views::declared_by_id(id)
+        && let Some(view) = views::by_id(id).map(|l| l.view)
     {
         let found = view
             .columns

@@ -20,10 +20,10 @@ pub struct ViewEntry {
 
 /// Every declared view and function.
 pub fn views() -> impl Iterator<Item = ViewEntry> {
-    views::every().map(|(_, view, is_function)| ViewEntry {
-        name: view.name,
-        columns: view.columns,
-        is_function,
+    views::every().map(|l| ViewEntry {
+        name: l.view.name,
+        columns: l.view.columns,
+        is_function: l.is_function,
     })
 }
 
@@ -86,9 +86,9 @@ pub fn permissions() -> Vec<PermissionEntry> {
     let options = set_options::OPTIONS.iter();
     let options = options.map(|(name, needs)| ("SET", (*name).to_owned(), *needs));
     let dbcc = dbcc::needs().map(|(name, needs)| ("DBCC", name.to_owned(), needs));
-    let declared = views::every().map(|(_, v, function)| {
-        let kind = if function { "function" } else { "view" };
-        (kind, format!("sys.{}", v.name), v.needs)
+    let declared = views::every().map(|l| {
+        let kind = if l.is_function { "function" } else { "view" };
+        (kind, format!("sys.{}", l.view.name), l.view.needs)
     });
     let modules = resource::listed().map(|m| {
         let kind = match m.kind {

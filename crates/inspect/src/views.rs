@@ -26,6 +26,7 @@ mod indexes;
 mod input_buffer;
 mod io_stats;
 mod languages;
+mod list;
 mod list_properties;
 mod live_plans;
 mod locks;
@@ -67,6 +68,7 @@ mod xe_objects;
 mod xe_sessions;
 
 pub use columns::{type_by_id, type_by_name};
+pub use list::{Listed, by_id, by_name, every};
 
 use std::sync::Arc;
 
@@ -164,190 +166,6 @@ impl View {
     }
 }
 
-/// The position in this list is a part of the view's object id: new ones go to the end.
-const VIEWS: &[&View] = &[
-    &wait_stats::WAIT_STATS,
-    &exec::SESSIONS,
-    &databases::VIEW,
-    &database_files::DATABASE_FILES,
-    &objects::TABLES,
-    &objects::OBJECTS,
-    &columns::COLUMNS_VIEW,
-    &objects::SCHEMAS,
-    &indexes::INDEXES,
-    &database_files::MASTER_FILES,
-    &wait_stats::LATCH_STATS,
-    &wait_stats::WAITING_TASKS,
-    &file_space::VIEW,
-    &log_space::VIEW,
-    &counters::VIEW,
-    &locks::VIEW,
-    &version_store::VIEW,
-    &exec::REQUESTS,
-    &exec::CONNECTIONS,
-    &objects::ALL_OBJECTS,
-    &objects::SYSTEM_OBJECTS,
-    &columns::ALL_COLUMNS,
-    &columns::SYSTEM_COLUMNS,
-    &columns::IDENTITY_COLUMNS,
-    &columns::TYPES,
-    &indexes::INDEX_COLUMNS,
-    &indexes::PARTITIONS,
-    &partitions::PARTITION_FUNCTIONS,
-    &partitions::PARTITION_PARAMETERS,
-    &partitions::PARTITION_RANGE_VALUES,
-    &partitions::PARTITION_SCHEMES,
-    &partitions::DESTINATION_DATA_SPACES,
-    &indexes::ALLOCATION_UNITS,
-    &constraints::KEY_CONSTRAINTS,
-    &constraints::DEFAULT_CONSTRAINTS,
-    &constraints::CHECK_CONSTRAINTS,
-    &constraints::FOREIGN_KEYS,
-    &constraints::FOREIGN_KEY_COLUMNS,
-    &constraints::SQL_MODULES,
-    &spaces::DATA_SPACES,
-    &spaces::FILEGROUPS,
-    &database_scoped_configurations::VIEW,
-    &transactions::ACTIVE,
-    &transactions::SESSIONS,
-    &transactions::DATABASES,
-    &parameters::PARAMETERS,
-    &parameters::ALL_PARAMETERS,
-    &parameters::SYSTEM_PARAMETERS,
-    &constraints::SYSTEM_SQL_MODULES,
-    &languages::VIEW,
-    &character_sets::VIEW,
-    &objects::SYNONYMS,
-    &objects::TRIGGERS,
-    &objects::TRIGGER_EVENTS,
-    &columns::COMPUTED_COLUMNS,
-    &messages::VIEW,
-    &stats::STATS,
-    &stats::STATS_COLUMNS,
-    &principals::SERVER_PRINCIPALS,
-    &principals::SQL_LOGINS,
-    &principals::SERVER_ROLE_MEMBERS,
-    &principals::SERVER_PERMISSIONS,
-    &principals::DATABASE_PRINCIPALS,
-    &principals::DATABASE_ROLE_MEMBERS,
-    &principals::DATABASE_PERMISSIONS,
-    &properties::VIEW,
-    &configurations::VIEW,
-    &columns::TABLE_TYPES,
-    &recovery_status::VIEW,
-    &log_preparation::VIEW,
-    &event_sessions::SESSIONS,
-    &event_sessions::EVENTS,
-    &event_sessions::ACTIONS,
-    &event_sessions::TARGETS,
-    &event_sessions::FIELDS,
-    &xe_sessions::SESSIONS,
-    &xe_sessions::TARGETS,
-    &xe_sessions::EVENTS,
-    &xe_sessions::ACTIONS,
-    &xe_sessions::COLUMNS,
-    &xe_objects::PACKAGES,
-    &xe_objects::OBJECTS,
-    &xe_objects::COLUMNS,
-    &xe_objects::MAP_VALUES,
-    &os::SYS_INFO,
-    &os::SYS_MEMORY,
-    &os::PROCESS_MEMORY,
-    &os::SCHEDULERS,
-    &os::NODES,
-    &os::MEMORY_NODES,
-    &memory::MEMORY_CLERKS,
-    &os::BUFFERS,
-    &os::HOST_INFO,
-    &os::SERVICES,
-    &trace::TRACES,
-    &trace::EVENTS,
-    &trace::CATEGORIES,
-    &trace::FIELDS,
-    &trace::SUBCLASSES,
-    &query_stats::QUERY_STATS,
-    &query_stats::CACHED_PLANS,
-    &query_stats::PROCEDURE_STATS,
-    &index_usage::VIEW,
-    &pending_io::VIEW,
-    &query_stats::TRIGGER_STATS,
-    &query_stats::FUNCTION_STATS,
-    &tasks::TASKS,
-    &memory_grants::MEMORY_GRANTS,
-    &memory_grants::SEMAPHORES,
-    &wait_stats::SESSION_WAIT_STATS,
-    &server_registry::REGISTRY,
-    &server_registry::LISTENERS,
-    &ring_buffers::VIEW,
-    &missing_indexes::DETAILS,
-    &missing_indexes::GROUPS,
-    &missing_indexes::STATS,
-    &missing_indexes::BY_QUERY,
-    &version_store::VERSIONS,
-    &version_store::ACTIVE,
-    &version_store::CURRENT,
-    &live_plans::PROFILES,
-    &dependencies::DEPENDENCIES,
-];
-
-/// Table-valued functions; the same of their positions.
-const FUNCTIONS: &[&View] = &[
-    &log_info::VIEW,
-    &dblog::VIEW,
-    &log_stats::VIEW,
-    &io_stats::VIEW,
-    &dump_dblog::VIEW,
-    &event_files::VIEW,
-    &os::VOLUMES,
-    &trace::TABLE,
-    &trace::INFO,
-    &query_stats::SQL_TEXT,
-    &query_stats::PLAN,
-    &query_stats::PLAN_TEXT,
-    &no_rows::CURSORS,
-    &no_rows::XML_HANDLES,
-    &missing_indexes::COLUMNS_OF,
-    &no_rows::INCREMENTAL,
-    &no_rows::DISABLED,
-    &no_rows::KEYWORDS,
-    &no_rows::KEYWORDS_BY_DOCUMENT,
-    &no_rows::NODES,
-    &no_rows::DRIVES,
-    &no_rows::FILE_STATS,
-    &index_physical::VIEW,
-    &page_allocations::VIEW,
-    &index_operations::VIEW,
-    &stats_values::PROPERTIES,
-    &stats_values::HISTOGRAM,
-    &input_buffer::VIEW,
-    &page_info::VIEW,
-    &page_resource::VIEW,
-    &plan_attributes::VIEW,
-    &collations::VIEW,
-    &my_permissions::VIEW,
-    &first_result_set::VIEW,
-    &live_plans::STATISTICS_XML,
-    &dependencies::REFERENCING,
-    &list_properties::VIEW,
-];
-
-/// Every declared view and function with its object id, and whether it is a function.
-pub fn every() -> impl Iterator<Item = (i32, &'static View, bool)> {
-    let views = (1..).zip(VIEWS).map(|(n, v)| (-1000 - n, *v, false));
-    let functions = (1..).zip(FUNCTIONS).map(|(n, v)| (-5000 - n, *v, true));
-    views.chain(functions)
-}
-
-/// The object id of a declared view or function, and how many columns it has by which names: OBJECT_ID, COL_LENGTH.
-pub fn declared_object(name: &str) -> Option<(i32, &'static View, bool)> {
-    every().find(|(_, v, _)| v.name.eq_ignore_ascii_case(name))
-}
-
-/// The declared view or function of that object id.
-pub fn declared_by_id(id: i32) -> Option<&'static View> {
-    every().find(|(n, _, _)| *n == id).map(|(_, v, _)| v)
-}
-
 #[derive(Debug)]
 pub struct Declared {
     name: &'static str,
@@ -368,8 +186,7 @@ impl std::fmt::Debug for Rows {
 
 /// Whether `dbo` has a system view of that name.
 pub fn is_of_dbo(name: &str) -> bool {
-    let mut old = VIEWS.iter().filter(|v| v.of_dbo);
-    old.any(|v| v.name.eq_ignore_ascii_case(name))
+    by_name(name).is_some_and(|l| l.view.of_dbo)
 }
 
 /// The view of that name, as `database` sees it.
@@ -380,10 +197,8 @@ pub fn view(
     asked: bool,
 ) -> Option<Arc<Declared>> {
     let found = schema.is_some_and(|s| s.eq_ignore_ascii_case("sys"));
-    let view = VIEWS
-        .iter()
-        .find(|v| found && v.name.eq_ignore_ascii_case(name))?;
-    Some(declared(view, database, asked))
+    let listed = by_name(name).filter(|l| found && !l.is_function)?;
+    Some(declared(listed.view, database, asked))
 }
 
 /// The function of that name; those that begin with `fn_` need no schema.
@@ -397,10 +212,8 @@ pub fn function(
         Some(s) => s.eq_ignore_ascii_case("sys"),
         None => name.get(..3).is_some_and(|p| p.eq_ignore_ascii_case("fn_")),
     };
-    let view = FUNCTIONS
-        .iter()
-        .find(|v| found && v.name.eq_ignore_ascii_case(name))?;
-    Some(declared(view, database, asked))
+    let listed = by_name(name).filter(|l| found && l.is_function)?;
+    Some(declared(listed.view, database, asked))
 }
 
 fn declared(view: &View, database: Option<&str>, asked: bool) -> Arc<Declared> {
@@ -508,14 +321,14 @@ mod tests {
     fn no_view_is_in_code_and_a_text_too() {
         let texts = duramen_program::resource::all();
         for m in texts.filter(|m| m.schema == duramen_catalog::SCHEMA_SYS) {
-            let declared = declared_object(&m.name);
+            let declared = by_name(&m.name);
             assert!(declared.is_none(), "{} is declared twice", m.name);
         }
     }
 
     #[test]
     fn a_view_has_every_column_once() {
-        for (_, v, _) in every() {
+        for v in every().map(|l| l.view) {
             let mut names: Vec<String> = v.columns.iter().map(|c| c.0.to_lowercase()).collect();
             names.sort();
             let all = names.len();

@@ -6,7 +6,7 @@ use duramen_program::column::*;
 use duramen_types::{CollationId, SqlType as T, TypeId, Value};
 
 use super::objects::tables;
-use super::{View, every};
+use super::{Listed, View, every};
 use crate::context::Context;
 
 pub struct Source {
@@ -149,7 +149,10 @@ fn declared(cx: &Context) -> Vec<Source> {
     for (table, id, name, ty, nullable) in texts.into_iter().flatten() {
         all.push(of_view(*table, *id, name, *ty, *nullable));
     }
-    for (table, view, _) in every() {
+    for Listed {
+        id: table, view, ..
+    } in every()
+    {
         let columns = (1..).zip(view.columns);
         all.extend(
             columns.map(|(id, (name, ty, nullable))| of_view(table, id, name, *ty, *nullable)),

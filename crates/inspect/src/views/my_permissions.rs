@@ -108,7 +108,7 @@ fn objects(cx: &Context, securable: &str) -> SqlResult<Vec<Held>> {
     let snapshot = db.catalog.snapshot()?;
     if of_system {
         // What everybody may look at, and what the caller may, as far as no argument decides.
-        let declared = super::declared_object(name.name()).map(|(_, v, _)| v.needs);
+        let declared = super::by_name(name.name()).map(|l| l.view.needs);
         let module = duramen_program::resource::object(Some("sys"), name.name());
         let needs = declared.or_else(|| module.map(|m| duramen_program::resource::needs(m)));
         let caller = cx.caller();

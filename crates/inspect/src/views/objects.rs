@@ -146,13 +146,12 @@ pub fn declared() -> impl Iterator<Item = Object> {
         schema: m.schema,
         ..Object::declared(&m.name, m.id.0, m.kind)
     });
-    let views = every().map(|(id, view, function)| {
-        let kind = if function {
-            ObjectKind::INLINE_FUNCTION
-        } else {
-            ObjectKind::VIEW
+    let views = every().map(|l| {
+        let kind = match l.is_function {
+            true => ObjectKind::INLINE_FUNCTION,
+            false => ObjectKind::VIEW,
         };
-        Object::declared(view.name, id, kind)
+        Object::declared(l.view.name, l.id, kind)
     });
     let coded = duramen_program::coded::all().map(|c| Object::declared(c.name, c.id(), c.kind));
     views.chain(modules).chain(coded)
