@@ -53,6 +53,28 @@ pub const SWITCHES: &[(&str, u64, bool)] = &[
     ("QUOTED_IDENTIFIER", 1 << 27, false),
 ];
 
+/// The bit of a switch, and its default. For tables that are made when this is compiled: a name that is not in the list
+/// does not compile there.
+pub const fn switch_bit(name: &str) -> (u64, bool) {
+    let mut at = 0;
+    while at < SWITCHES.len() {
+        let (found, bit, default) = SWITCHES[at];
+        if is_same(found.as_bytes(), name.as_bytes()) {
+            return (bit, default);
+        }
+        at += 1;
+    }
+    panic!("no switch of that name")
+}
+
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
+}
+
 /// Whether a switch is on, by name; `None` for a name that is not in the list.
 pub fn switch(bits: u64, name: &str) -> Option<bool> {
     let (_, bit, default) = SWITCHES.iter().find(|s| s.0 == name)?;

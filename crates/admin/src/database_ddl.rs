@@ -5,6 +5,7 @@
 
 pub mod create;
 mod files;
+pub mod option_rows;
 pub mod options;
 mod removal;
 mod tempdb;

@@ -4,19 +4,7 @@
 //! that are not dynamic, from the next start on. An option that nothing here follows can have its default only; any other
 //! value is refused, so that nobody relies on it.
 //!
-//! | option | what follows it |
-//! |---|---|
-//! | max degree of parallelism | threads that a query may use; 1: loads sort entries of indexes on the session's own |
-//! | cost threshold for parallelism | queries that are estimated to cost no more use one thread |
-//! | max server memory (MB) | pages and rows of operators together, no more than `--max-memory` |
-//! | recovery interval (min) | automatic checkpoints of databases without TARGET_RECOVERY_TIME |
-//! | nested triggers | triggers that a trigger's statements would fire |
-//! | media retention | days that backups are kept whose statement does not say it |
-//! | backup checksum default | BACKUP that says neither CHECKSUM nor NO_CHECKSUM |
-//! | default trace enabled | `sys.traces` and the files of the default trace |
-//! | blocked process threshold (s) | the event `blocked_process_report` |
-//! | user connections | logins beyond so many sessions |
-//! | show advanced options | what sp_configure shows and changes |
+//! The rows of [`list`] say what follows each.
 
 mod list;
 
@@ -48,6 +36,8 @@ pub struct Setting {
     pub dynamic: bool,
     pub advanced: bool,
     pub holds: Holds,
+    /// What follows it here; nothing of one that can have its default only.
+    pub follows: &'static str,
     pub description: &'static str,
 }
 

@@ -84,7 +84,7 @@ pub fn permissions() -> Vec<PermissionEntry> {
     let statements = statements::ROWS.iter();
     let statements = statements.map(|r| ("statement", r.name.to_owned(), r.needs));
     let options = set_options::OPTIONS.iter();
-    let options = options.map(|(name, needs)| ("SET", (*name).to_owned(), *needs));
+    let options = options.map(|o| ("SET", o.name.to_owned(), o.needs));
     let dbcc = dbcc::needs().map(|(name, needs)| ("DBCC", name.to_owned(), needs));
     let declared = views::every().map(|l| {
         let kind = if l.is_function { "function" } else { "view" };

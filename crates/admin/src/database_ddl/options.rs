@@ -1,14 +1,7 @@
-//! ALTER DATABASE ... SET: what each option does, as data.
-//!
-//! An option takes effect and shows in `sys.databases`, or is refused by its name. Three lists say which:
-//! [`SWITCHES`] are remembered and shown: defaults for connections that set none of their own, which every login does as
-//! those of ODBC do, but for NUMERIC_ROUNDABORT, which `Session::follow_database` gives to sessions that have not said it;
-//! and leaves for statistics, which `statistics` asks for. [`FIXED`] names the values that are so anyway; what has an effect
-//! of its own is in [`wish`].
+//! ALTER DATABASE ... SET: what it takes to change the options whose rows stand in [`super::option_rows`].
 
 use std::sync::Arc;
 
-use duramen_access::database_options::SWITCHES;
 use duramen_access::database_options::option;
 use duramen_access::open_db::OpenDb;
 use duramen_base::{SqlError, SqlResult, messages};
@@ -17,33 +10,12 @@ use duramen_core::unavailable::DatabaseState;
 use duramen_storage::RecoveryModel;
 use duramen_tsql::ast::{NamedOption, OptionValue, Termination};
 
+use super::option_rows::{self, Effect, Takes};
 use super::versioning;
 use super::{Admin, refuse};
 
 /// Compatibility levels of SQL Server 2008 to 2022.
 const LEVELS: [u8; 7] = [100, 110, 120, 130, 140, 150, 160];
-
-/// What is so anyway.
-const FIXED: &[(&str, &str)] = &[
-    ("ACCELERATED_DATABASE_RECOVERY", "OFF"),
-    ("AUTO_CLOSE", "OFF"),
-    ("AUTO_SHRINK", "OFF"),
-    ("CONTAINMENT", "NONE"),
-    ("CURSOR_DEFAULT", "GLOBAL"),
-    ("DATE_CORRELATION_OPTIMIZATION", "OFF"),
-    ("DB_CHAINING", "OFF"),
-    ("DISABLE_BROKER", ""),
-    ("ENCRYPTION", "OFF"),
-    ("HONOR_BROKER_PRIORITY", "OFF"),
-    ("MIXED_PAGE_ALLOCATION", "OFF"),
-    ("PAGE_VERIFY", "CHECKSUM"),
-    ("PARAMETERIZATION", "SIMPLE"),
-    ("QUERY_STORE", "OFF"),
-    ("RECURSIVE_TRIGGERS", "OFF"),
-    ("TEMPORAL_HISTORY_RETENTION", "OFF"),
-    ("TORN_PAGE_DETECTION", "OFF"),
-    ("TRUSTWORTHY", "OFF"),
-];
 
 fn all_off(list: &[NamedOption]) -> bool {
     let off = |o: &NamedOption| o.value.as_ref().and_then(OptionValue::as_on_off) == Some(false);
@@ -82,60 +54,24 @@ impl Wish {
             Some(_) => return Err(refuse(&format!("ALTER DATABASE SET {}", o.name))),
         };
         let not_here = || refuse(format!("ALTER DATABASE SET {} {word}", o.name).trim_end());
-        let delayed = option::DELAYED_ALLOWED | option::DELAYED_FORCED;
-        let models = option::RECOVERY_FULL | option::BULK_LOGGED;
-        let access = option::SINGLE_USER | option::RESTRICTED_USER;
-        let replace = |mask: u64, bit: u64| (self.bits & !mask) | bit;
-        self.bits = match (o.name.as_str(), word.as_str()) {
-            ("RECOVERY", "SIMPLE") => replace(models, 0),
-            ("RECOVERY", "FULL") => replace(models, option::RECOVERY_FULL),
-            ("RECOVERY", "BULK_LOGGED") => replace(models, option::BULK_LOGGED),
-            ("DELAYED_DURABILITY", "DISABLED") => replace(delayed, 0),
-            ("DELAYED_DURABILITY", "ALLOWED") => replace(delayed, option::DELAYED_ALLOWED),
-            ("DELAYED_DURABILITY", "FORCED") => replace(delayed, option::DELAYED_FORCED),
-            ("READ_ONLY", "") => replace(0, option::READ_ONLY),
-            ("READ_WRITE", "") => replace(option::READ_ONLY, 0),
-            ("SINGLE_USER", "") => replace(access, option::SINGLE_USER),
-            ("RESTRICTED_USER", "") => replace(access, option::RESTRICTED_USER),
-            ("MULTI_USER", "") => replace(access, 0),
-            ("ONLINE", "") => {
-                self.state = Some(DatabaseState::Online);
-                self.bits
-            }
-            ("OFFLINE", "") => {
-                self.state = Some(DatabaseState::Offline);
-                self.bits
-            }
-            ("EMERGENCY", "") => {
-                self.state = Some(DatabaseState::Emergency);
-                self.bits
-            }
+        let row = option_rows::find(&o.name).ok_or_else(not_here)?;
+        match row.takes {
+            Takes::Words(_) => match row.effect(&word).ok_or_else(not_here)? {
+                Effect::Bits { mask, set } => self.bits = (self.bits & !mask) | set,
+                Effect::State(state) => self.state = Some(state),
+                Effect::Fixed => {}
+            },
             // What it changes: see `compatibility`.
-            ("COMPATIBILITY_LEVEL", level) => {
-                let level = level.parse().ok().filter(|l| LEVELS.contains(l));
+            Takes::Level => {
+                let level = word.parse().ok().filter(|l| LEVELS.contains(l));
                 let levels = LEVELS.each_ref().map(|l| l as &dyn std::fmt::Display);
                 let bad = || SqlError::new(&messages::COMPATIBILITY_LEVELS, &levels);
                 self.compatibility = Some(level.ok_or_else(bad)?);
-                self.bits
             }
-            ("TARGET_RECOVERY_TIME", seconds) => {
-                self.target_recovery = Some(seconds.parse().map_err(|_| not_here())?);
-                self.bits
+            Takes::Seconds => {
+                self.target_recovery = Some(word.parse().map_err(|_| not_here())?);
             }
-            // There are no cursors that a commit would close.
-            ("CURSOR_CLOSE_ON_COMMIT", "ON") => return Err(not_here()),
-            (name, "ON" | "OFF") if SWITCHES.iter().any(|s| s.0 == name) => {
-                let Some((_, bit, default)) = SWITCHES.iter().find(|s| s.0 == name) else {
-                    return Err(not_here());
-                };
-                match (word == "ON") == *default {
-                    true => replace(*bit, 0),
-                    false => replace(0, *bit),
-                }
-            }
-            fixed if FIXED.contains(&fixed) => self.bits,
-            (name, word) => versioning::changed(self.bits, name, word).ok_or_else(not_here)?,
-        };
+        }
         Ok(())
     }
 }
@@ -319,15 +255,5 @@ impl Admin<'_> {
         }
         self.session.leave_seat(db.db.id);
         self.session.take_seat(db.db.id)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fixed_options_are_found_by_their_names() {
-        assert!(FIXED.is_sorted());
     }
 }

@@ -9,7 +9,6 @@
 use std::time::Duration;
 
 use duramen_access::cancel::CancelToken;
-use duramen_access::database_options::option;
 use duramen_access::open_db::OpenDb;
 use duramen_access::versioning::admit;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
@@ -24,20 +23,6 @@ const ALLOW: &str = "ALLOW_SNAPSHOT_ISOLATION";
 
 /// How often somebody who waits for transactions to end looks again.
 const LOOK: Duration = Duration::from_millis(10);
-
-/// The option bits after `name` was switched; `None` when it is another option.
-pub(crate) fn changed(bits: u64, name: &str, word: &str) -> Option<u64> {
-    let bit = match name {
-        RCSI => option::READ_COMMITTED_SNAPSHOT,
-        ALLOW => option::ALLOW_SNAPSHOT,
-        _ => return None,
-    };
-    match word {
-        "ON" => Some(bits | bit),
-        "OFF" => Some(bits & !bit),
-        _ => None,
-    }
-}
 
 /// ALTER DATABASE SET, when it switches one of the two options: what must be so before the options are written
 /// down. Ends with [`settle`]; the caller gives back the database that may be held for itself then.

@@ -3,7 +3,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use duramen_admin::database_ddl::option_rows;
 use duramen_base::messages;
+use duramen_core::security::set_options;
+use duramen_core::settings;
 use duramen_inspect::reference;
 use duramen_observe::events::EventId;
 use duramen_observe::{Counter, DbCounter, LatchClass, WaitType};
@@ -39,6 +42,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("views.md", view_page()),
         ("statements.md", statement_page()),
         ("dbcc.md", dbcc_page()),
+        ("options.md", option_page()),
         ("procedures.md", procedure_page()),
         ("trace-flags.md", trace_page()),
         ("functions.md", function_page()),
@@ -112,6 +116,29 @@ fn view_page() -> String {
         format!("sys.{}{call} | {}", v.name, columns.join(", "))
     };
     page("System views", "name | columns", views.into_iter().map(row))
+}
+
+/// Options of sessions, databases and the server, with what follows each.
+fn option_page() -> String {
+    let of_sessions = set_options::OPTIONS.iter();
+    let of_sessions = of_sessions.map(|o| format!("SET {} | | {}", o.name, o.does));
+    let of_databases = option_rows::ROWS.iter();
+    let of_databases = of_databases.map(|o| {
+        let words = o.words().join(", ");
+        format!("ALTER DATABASE SET {} | {words} | {}", o.name, o.follows)
+    });
+    let of_server = settings::all().iter().map(|s| {
+        let (values, follows) = match s.follows {
+            "" => (s.default.to_string(), "default only"),
+            follows => (format!("{} to {}", s.least, s.greatest), follows),
+        };
+        format!("sp_configure '{}' | {values} | {follows}", s.name)
+    });
+    page(
+        "Options",
+        "option | values | what follows it",
+        of_sessions.chain(of_databases).chain(of_server),
+    )
 }
 
 /// Procedures that are code with what they take, and the names of those that are text.
