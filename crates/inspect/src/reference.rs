@@ -144,8 +144,8 @@ pub fn functions() -> impl Iterator<Item = FunctionEntry> {
     all.into_iter()
 }
 
-/// Every `@@` global: name and type.
-pub fn globals() -> impl Iterator<Item = (&'static str, SqlType)> {
+/// Every `@@` global: name, type and what it gives.
+pub fn globals() -> impl Iterator<Item = (&'static str, SqlType, &'static str)> {
     let mut all: Vec<_> = crate::globals::every().collect();
     all.sort_unstable_by_key(|g| g.0);
     all.into_iter()

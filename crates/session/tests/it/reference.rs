@@ -284,9 +284,9 @@ fn function_page() -> String {
         reference::functions().map(row),
     );
     out += "\nDate functions count their datepart. CAST, CONVERT, TRY_CAST, TRY_CONVERT, PARSE and TRY_PARSE have a syntax of their own.\n";
-    out += "\n## Globals\n\n| name | type |\n|---|---|\n";
-    for (name, ty) in reference::globals() {
-        let _ = writeln!(out, "| @@{} | {ty} |", name.to_uppercase());
+    out += "\n## Globals\n\n| name | type | gives |\n|---|---|---|\n";
+    for (name, ty, gives) in reference::globals() {
+        let _ = writeln!(out, "| @@{} | {ty} | {gives} |", name.to_uppercase());
     }
     out
 }
