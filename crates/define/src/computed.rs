@@ -9,25 +9,6 @@ use duramen_types::SqlType;
 use super::constraints::Declared;
 use super::{Ddl, constraints, refuse};
 
-/// Functions that do not give the same for the same arguments.
-const CHANGING: &[&str] = &[
-    "getdate",
-    "getutcdate",
-    "sysdatetime",
-    "sysutcdatetime",
-    "sysdatetimeoffset",
-    "current_timestamp",
-    "newid",
-    "newsequentialid",
-    "rand",
-    "host_name",
-    "suser_sname",
-    "suser_name",
-    "user_name",
-    "app_name",
-    "db_name",
-];
-
 impl Ddl<'_> {
     /// A computed column as it stands among the others; its type is found later.
     pub(super) fn computed_column(&self, c: &ast::ColumnDef) -> SqlResult<NewColumn> {
@@ -91,7 +72,7 @@ impl Ddl<'_> {
             let error = SqlError::new(&messages::COMPUTED_IN_COMPUTED, &args);
             return Err(error.with_state(0).at_line(line));
         }
-        if computed.persisted && changes(&computed.expr) {
+        if computed.persisted && !bound.is_deterministic() {
             let args: [&dyn std::fmt::Display; 2] = [&c.name, &table.1];
             let error = SqlError::new(&messages::COMPUTED_NOT_PERSISTABLE, &args);
             return Err(error.at_line(line));
@@ -117,40 +98,5 @@ fn may_be_null(e: &Expr) -> bool {
         ExprKind::Column(_) | ExprKind::Literal(_) => false,
         ExprKind::Function(call) => !call.name.name().eq_ignore_ascii_case("isnull"),
         _ => true,
-    }
-}
-
-/// Whether an expression may give something else another time.
-fn changes(e: &Expr) -> bool {
-    match &e.kind {
-        ExprKind::Function(call) => {
-            let name = call.name.name().to_lowercase();
-            CHANGING.contains(&name.as_str()) || call.args.iter().any(changes)
-        }
-        ExprKind::Variable(_) => true,
-        ExprKind::Unary { expr, .. }
-        | ExprKind::Collate { expr, .. }
-        | ExprKind::IsNull { expr, .. } => changes(expr),
-        ExprKind::Binary { left, right, .. } | ExprKind::Compare { left, right, .. } => {
-            changes(left) || changes(right)
-        }
-        ExprKind::Cast(cast) => changes(&cast.expr),
-        ExprKind::Case {
-            operand,
-            whens,
-            otherwise,
-        } => {
-            operand.as_deref().is_some_and(changes)
-                || otherwise.as_deref().is_some_and(changes)
-                || whens.iter().any(|(a, b)| changes(a) || changes(b))
-        }
-        ExprKind::And(a, b) | ExprKind::Or(a, b) => changes(a) || changes(b),
-        ExprKind::Not(a) => changes(a),
-        ExprKind::Between {
-            expr, low, high, ..
-        } => changes(expr) || changes(low) || changes(high),
-        ExprKind::InList { expr, list, .. } => changes(expr) || list.iter().any(changes),
-        ExprKind::Like { expr, pattern, .. } => changes(expr) || changes(pattern),
-        _ => false,
     }
 }

@@ -4,6 +4,7 @@ use duramen_base::SqlResult;
 use duramen_types::{BinaryOp, Value};
 
 use crate::expr::{Expr, Kind};
+use crate::functions::Stability;
 
 /// Calls `$f` with every direct child of an expression, read or changed as the kind is; `$or` after each call, `?` where
 /// they may fail. The one place that knows them.
@@ -88,6 +89,15 @@ impl Expr {
     ) -> SqlResult<()> {
         children!(&mut self.kind, f, ?);
         Ok(())
+    }
+
+    /// Whether it gives the same for the same rows, whoever asks and when. Users' functions are taken to.
+    pub fn is_deterministic(&self) -> bool {
+        !self.any(&|e| match &e.kind {
+            Kind::Function { function, .. } => function.stability != Stability::Always,
+            Kind::Session { .. } | Kind::Global(_) | Kind::Variable(_) => true,
+            _ => false,
+        })
     }
 
     /// Whether `f` holds for the expression or one within it.

@@ -78,7 +78,8 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         &[],
         datetime,
         |_, _, ty, cx| now(cx, true, ty),
-    ),
+    )
+    .stable_in_statement(),
     strict(
         doc(
             "current_timestamp",
@@ -88,7 +89,8 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         &[],
         datetime,
         |_, _, ty, cx| now(cx, true, ty),
-    ),
+    )
+    .stable_in_statement(),
     strict(
         doc(
             "getutcdate",
@@ -98,7 +100,8 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         &[],
         datetime,
         |_, _, ty, cx| now(cx, false, ty),
-    ),
+    )
+    .stable_in_statement(),
     strict(
         doc(
             "sysdatetime",
@@ -108,7 +111,8 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         &[],
         datetime2,
         |_, _, ty, cx| now(cx, true, ty),
-    ),
+    )
+    .stable_in_statement(),
     strict(
         doc(
             "sysutcdatetime",
@@ -118,7 +122,8 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         &[],
         datetime2,
         |_, _, ty, cx| now(cx, false, ty),
-    ),
+    )
+    .stable_in_statement(),
     strict(
         doc(
             "sysdatetimeoffset",
@@ -128,7 +133,8 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         &[],
         datetimeoffset,
         |_, _, ty, cx| now(cx, true, ty),
-    ),
+    )
+    .stable_in_statement(),
     strict(
         doc(
             "dateadd",
@@ -184,7 +190,8 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             let name = datefn::datename(part(&v[0])?, &v[1], &args[1].ty, first, &cx.convert)?;
             Ok(Value::nvarchar(&name))
         },
-    ),
+    )
+    .stable_in_statement(),
     strict(
         doc(
             "datetrunc",

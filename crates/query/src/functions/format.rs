@@ -28,6 +28,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             }))
         },
     )
+    .stable_in_statement()
     .at_least(2),
     // The parser makes calls of these two from their own syntax; the type is the one after AS.
     strict(

@@ -151,6 +151,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             Ok(drawn)
         },
     )
+    .volatile()
     .at_least(0)
     .sees_null(),
     strict(

@@ -50,7 +50,8 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             g[8] = g[8] & 0x3f | 0x80;
             Ok(Value::Guid(g))
         },
-    ),
+    )
+    .volatile(),
     strict(
         doc(
             "isnull",
@@ -146,6 +147,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             Ok(Value::Int(yes as i32))
         },
     )
+    .stable_in_statement()
     .sees_null(),
     // The hash of a string is not SQL Server's, whose algorithm is not published; that of an int is.
     strict(

@@ -62,6 +62,16 @@ pub enum Param {
     Part,
 }
 
+/// Whether the same arguments give the same value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stability {
+    Always,
+    /// Within a statement: it asks the clock, or a setting of the session.
+    InStatement,
+    /// Not even there.
+    Never,
+}
+
 type Run = fn(&[Value], &[Expr], &SqlType, &mut Cx<'_>) -> SqlResult<Value>;
 
 pub struct ScalarFunction {
@@ -76,6 +86,7 @@ pub struct ScalarFunction {
     /// NULL in, NULL out.
     pub strict: bool,
     pub doc: Doc,
+    pub stability: Stability,
     /// It compares its strings with each other: they get one collation.
     pub compares: bool,
     /// Its arguments get one type.
@@ -203,6 +214,7 @@ const fn strict(
         run,
         strict: true,
         doc,
+        stability: Stability::Always,
         compares: false,
         unifies: false,
         null_if_all: false,
@@ -271,6 +283,16 @@ impl ScalarFunction {
 
     const fn sees_null(mut self) -> ScalarFunction {
         self.strict = false;
+        self
+    }
+
+    const fn stable_in_statement(mut self) -> ScalarFunction {
+        self.stability = Stability::InStatement;
+        self
+    }
+
+    const fn volatile(mut self) -> ScalarFunction {
+        self.stability = Stability::Never;
         self
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::children::{each_expr, each_input};
 use crate::expr::{Expr, Kind};
+use crate::functions::Stability;
 use crate::plan::{Node, Plan};
 
 /// Gives every column of an expression without subqueries another depth and place.
@@ -31,9 +32,7 @@ pub fn moved(e: &Expr, to: impl Fn(usize) -> usize) -> Expr {
 /// Whether the value may differ from one look to the next, or the evaluation do something.
 pub fn is_volatile(e: &Expr) -> bool {
     e.any(&|e| match &e.kind {
-        Kind::Function { function, .. } => {
-            matches!(function.name, "newid" | "rand" | "newsequentialid")
-        }
+        Kind::Function { function, .. } => function.stability == Stability::Never,
         Kind::Session { .. } | Kind::User { .. } => true,
         _ => false,
     })
