@@ -6,7 +6,6 @@ mod attach;
 mod emergency;
 mod lifecycle;
 pub mod media;
-mod restart;
 pub mod restored;
 pub mod restored_pages;
 mod standby;

@@ -5,11 +5,11 @@
 //! | `instance_core` | the server without its ears: databases, sessions, locks, plans, settings |
 //! | `session_core` | a session as its statements and functions see it |
 //! | `databases` | the databases of an instance: found, made, attached, restored, taken away |
-//! | `startup`, `unavailable` | start and end of databases; those that are not open, and why |
-//! | `security` | whose session it is, and what it may do |
-//! | `settings`, `trace_flags`, `registry` | sp_configure; trace flags; what scripts look for in the registry |
+//! | `startup`, `unavailable`, `restart` | start and end of databases; those that are not open, and why; one whose rollback failed |
+//! | `security`, `session_rights` | what a login may do; what a session may |
+//! | `settings`, `reconfigure`, `trace_flags`, `registry` | sp_configure, and what follows it; trace flags; what scripts look for in the registry |
 //! | `activity`, `kill`, `origin` | what others see of a session; ending it; whose work a thread does |
-//! | `seats`, `app_locks`, `settled` | who is in a database; locks that applications name; answers that wait for what is not committed |
+//! | `seats`, `app_locks`, `session_locks`, `settled` | who is in a database; locks that applications name, and a session's of them; answers that wait for what is not committed |
 //! | `memory_grants`, `admission` | memory before a statement runs; how many change rows at once |
 //! | `places`, `folders` | where a file may be that a statement names; the folders that files go to |
 //! | `health`, `load`, `resource_monitor` | how busy the server has been; what the process has of memory |
@@ -28,11 +28,15 @@ pub mod load;
 pub mod memory_grants;
 pub mod origin;
 pub mod places;
+mod reconfigure;
 pub mod registry;
 pub mod resource_monitor;
+mod restart;
 pub mod seats;
 pub mod security;
 pub mod session_core;
+mod session_locks;
+mod session_rights;
 pub mod settings;
 pub mod settled;
 pub mod startup;

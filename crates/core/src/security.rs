@@ -15,20 +15,18 @@ mod permission;
 pub mod set_options;
 mod visible;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use duramen_access::database_options::option;
 use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
-use duramen_catalog::security::{DB_OWNER, DBO, GUEST};
-use duramen_catalog::security::{DBCREATOR, REVOKED, SYSADMIN};
+use duramen_catalog::security::{DBO, GUEST};
+use duramen_catalog::security::{REVOKED, SYSADMIN};
 use duramen_catalog::{LoginDef, Security};
 use duramen_program::rights::Right;
 
+pub(crate) use self::permission::denied;
 pub use self::permission::{Caller, Given, On, refused_view};
 pub use self::visible::{Pictures, Visible, logins as visible_logins};
-use crate::session_core::SessionCore;
 
 /// The login of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +38,7 @@ pub struct Who {
     /// What it holds of the server, by grants and by its roles there.
     server: Vec<Right>,
     /// The version of master that this was read at.
-    version: u64,
+    pub(crate) version: u64,
 }
 
 /// What the fixed roles of the server are given, but for sysadmin.
@@ -151,85 +149,5 @@ impl Who {
     /// Whether what is held of the server includes a permission of every database.
     fn reaches(&self, asked: Right) -> bool {
         self.server.iter().any(|r| r.reaches(asked))
-    }
-}
-
-impl SessionCore {
-    /// Reads anew who the session is when master has changed: a rename, a membership given or taken.
-    pub fn recognise(&mut self) -> SqlResult<()> {
-        let master = self.instance.databases.master()?;
-        let version = master.catalog.version();
-        if version == self.who.version {
-            return Ok(());
-        }
-        let snapshot = master.catalog.snapshot()?;
-        if let Some(login) = snapshot.security.logins.get(&self.who.login) {
-            self.who = Arc::new(Who::of(login, &snapshot.security, version));
-        }
-        Ok(())
-    }
-
-    /// What the keys of programs begin with, so that plans checked for a login stay with it.
-    pub fn key_tag(&self) -> String {
-        match self.who.sysadmin {
-            true => String::new(),
-            false => format!("{}\u{2}", self.who.login),
-        }
-    }
-
-    /// The session's principal in a database; `None`: it may not enter.
-    pub fn user_in(&self, db: &OpenDb) -> SqlResult<Option<i32>> {
-        self.who.user_in(db)
-    }
-
-    /// 916: the session has no user in the database. 923: it is RESTRICTED_USER, and the session is none of those.
-    pub fn may_enter(&self, db: &OpenDb) -> SqlResult<()> {
-        if self.who.sysadmin {
-            return Ok(());
-        }
-        // What is not recovered may show what was never committed: *assumed* number for whoever is no sysadmin.
-        let options = db.entry.read().options;
-        if options & option::EMERGENCY != 0 || self.user_in(db)?.is_none() {
-            return Err(self.shut_out(&db.db.name));
-        }
-        let restricted = options & option::RESTRICTED_USER != 0;
-        match restricted && !self.owns(db)? && !self.creates_databases()? {
-            true => Err(SqlError::new(
-                &messages::DATABASE_RESTRICTED,
-                &[&db.db.name],
-            )),
-            false => Ok(()),
-        }
-    }
-
-    /// Whether the login is a member of dbcreator.
-    fn creates_databases(&self) -> SqlResult<bool> {
-        let snapshot = self.instance.databases.master()?.catalog.snapshot()?;
-        let roles = snapshot.security.server_roles_of(self.who.login);
-        Ok(roles.contains(&DBCREATOR))
-    }
-
-    pub(crate) fn shut_out(&self, database: &str) -> SqlError {
-        self.who.shut_out(database)
-    }
-
-    /// The roles of the session's user in a database, itself among them.
-    pub fn roles_in(&self, db: &OpenDb) -> SqlResult<BTreeSet<i32>> {
-        let Some(user) = self.user_in(db)? else {
-            return Ok(BTreeSet::new());
-        };
-        Ok(db.catalog.snapshot()?.security.roles_of(user))
-    }
-
-    /// Whether the session owns the database, as `dbo` or as a member of `db_owner`, or controls the server.
-    pub fn owns(&self, db: &OpenDb) -> SqlResult<bool> {
-        let roles = self.roles_in(db)?;
-        let above = self.server_may(Right::ControlServer);
-        Ok(roles.contains(&DBO) || roles.contains(&DB_OWNER) || above)
-    }
-
-    /// Whether a permission of the server is held.
-    pub fn server_may(&self, asked: Right) -> bool {
-        self.who.server_may(asked)
     }
 }

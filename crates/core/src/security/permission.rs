@@ -8,18 +8,16 @@ use std::sync::Arc;
 
 use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, SessionId, SqlError, SqlResult, messages};
+use duramen_catalog::Snapshot;
 use duramen_catalog::security::{
     DB_ACCESSADMIN, DB_BACKUPOPERATOR, DB_DATAREADER, DB_DATAWRITER, DB_DDLADMIN,
     DB_DENYDATAREADER, DB_DENYDATAWRITER, DB_OWNER, DB_SECURITYADMIN, DBO, REVOKED,
 };
-use duramen_catalog::{ModuleDef, SCHEMA_SYS, Snapshot};
 use duramen_program::rights::{Need, Needs, Of, Right};
-use duramen_tsql::ast;
 use duramen_types::Value;
 
-use super::{Visible, Who};
+use super::Who;
 use crate::databases::Databases;
-use crate::session_core::SessionCore;
 
 /// What a permission is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -280,107 +278,6 @@ impl Caller<'_> {
             schema: o.schema,
         });
         self.who.may(&db, right, on)
-    }
-}
-
-impl SessionCore {
-    pub fn caller(&self) -> Caller<'_> {
-        Caller {
-            who: &self.who,
-            databases: &self.instance.databases,
-            database: &self.database,
-            session: self.spid,
-        }
-    }
-
-    /// The catalog of a database, as far as the session may see it.
-    pub fn visible(&self, db: &OpenDb) -> SqlResult<Arc<Visible>> {
-        self.instance.pictures.of(&self.caller(), db)
-    }
-
-    /// Whether the session holds a permission in a database.
-    pub fn may(&self, db: &OpenDb, asked: Right, on: On) -> SqlResult<bool> {
-        self.who.may(db, asked, on)
-    }
-
-    /// The database whose objects are open to what runs, as far as their owners are those of the procedure or trigger
-    /// that is running: ownership chaining (Microsoft Learn, "Ownership chains").
-    pub fn chain(&self) -> Option<&str> {
-        self.state.chain.last().and_then(|c| c.as_deref())
-    }
-
-    /// 229 unless the session holds a permission on an object by its name; 916 where it may not enter the database.
-    /// Names of nothing, temporary tables and what is reached through a chain of ownership are let through.
-    pub fn require_on(&self, name: &ast::ObjectName, asked: Right) -> SqlResult<()> {
-        self.require_through(name, asked, self.chain())
-    }
-
-    /// The same within a module of the database `chain`.
-    pub fn require_through(
-        &self,
-        name: &ast::ObjectName,
-        asked: Right,
-        chain: Option<&str>,
-    ) -> SqlResult<()> {
-        if self.who.sysadmin || duramen_access::temporary::is_temporary(name) {
-            return Ok(());
-        }
-        let database = name.database().unwrap_or(&self.database);
-        let Some(db) = self.instance.databases.find(database) else {
-            return Ok(());
-        };
-        let chained = chain.is_some_and(|d| d.eq_ignore_ascii_case(database));
-        if !chained {
-            self.may_enter(&db)?;
-        }
-        let snapshot = db.catalog.snapshot()?;
-        let Some(schema) = snapshot.schema(name.schema().unwrap_or("dbo")) else {
-            return Ok(());
-        };
-        let on = match snapshot.find(schema.id, name.name()) {
-            // Modules are all of dbo: what is of somebody else breaks the chain.
-            Some(_) if chained && schema.owner == DBO => return Ok(()),
-            Some(o) => On::Object {
-                id: o.id.0,
-                schema: schema.id,
-            },
-            // Base tables of the system are for administrators.
-            None if schema.id == SCHEMA_SYS
-                && snapshot.find_table(SCHEMA_SYS, name.name()).is_some() =>
-            {
-                return Err(denied(asked, name.name(), &db.db.name, "sys"));
-            }
-            None => return Ok(()),
-        };
-        match self.may(&db, asked, on)? {
-            true => Ok(()),
-            false => Err(denied(asked, name.name(), &db.db.name, &schema.name)),
-        }
-    }
-}
-
-impl SessionCore {
-    /// 229 unless the session may execute a procedure or function.
-    pub fn require_execute(&self, db: &OpenDb, module: &ModuleDef) -> SqlResult<()> {
-        if self.who.sysadmin {
-            return Ok(());
-        }
-        let snapshot = db.catalog.snapshot()?;
-        let owner = snapshot.schemas.get(&module.schema).map(|s| s.owner);
-        let chain = self.chain();
-        if chain.is_some_and(|d| d.eq_ignore_ascii_case(&db.db.name)) && owner == Some(DBO) {
-            return Ok(());
-        }
-        self.may_enter(db)?;
-        let on = On::Object {
-            id: module.id.0,
-            schema: module.schema,
-        };
-        if self.may(db, Right::Execute, on)? {
-            return Ok(());
-        }
-        let schema = snapshot.schema_name(module.schema);
-        Err(denied(Right::Execute, &module.name, &db.db.name, schema))
     }
 }
 
