@@ -7,7 +7,7 @@
 //! | `refused` | what is refused by a statement's text alone |
 //! | `variables` | variables that a text uses and does not declare |
 //! | `bound`, `plan_cache`, `programs` | what the steps have bound; plans of all sessions, programs of one |
-//! | `plan_xml`, `live_plan`, `statement_stats`, `missing_indexes`, `work` | what is shown of plans and of those that run |
+//! | `planned`, `plan_xml`, `live_plan`, `statement_stats`, `missing_indexes`, `work` | what is shown of plans and of those that run |
 //! | `outcome`, `exceptions`, `message_format` | what an error ends; the errors lately met; the `printf` of RAISERROR |
 //! | `secrets` | texts that hold a password are shown to nobody |
 //! | `rights`, `options`, `compatibility` | rights as words; SET options; what compatibility levels change |
@@ -38,6 +38,7 @@ pub mod options;
 pub mod outcome;
 pub mod plan_cache;
 pub mod plan_xml;
+pub mod planned;
 pub mod program;
 pub mod programs;
 pub mod random;

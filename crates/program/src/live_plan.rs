@@ -8,7 +8,8 @@ use duramen_os::time::{self, Instant};
 use duramen_query::profile::Profile;
 use duramen_query::showplan::{PlanLine, Took};
 
-use crate::plan_xml::{self, Planned};
+use crate::plan_xml;
+use crate::planned::Planned;
 use crate::program::Program;
 
 /// See the module.

@@ -78,6 +78,13 @@ pub struct Step {
     pub span: (usize, usize),
 }
 
+impl Step {
+    /// Whether it is a statement with a plan.
+    pub fn has_plan(&self) -> bool {
+        self.kind.is_some_and(|kind| kind.row().has_plan())
+    }
+}
+
 #[derive(Debug)]
 pub struct Program {
     /// The batch.

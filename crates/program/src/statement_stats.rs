@@ -18,8 +18,7 @@ use duramen_os::time::{self, Instant};
 use duramen_query::showplan::plan_hash;
 
 use crate::missing_indexes::Missed;
-use crate::plan_xml::Planned;
-use crate::program::{Program, Step};
+use crate::planned::Planned;
 
 /// The sum of a figure, its last, least and greatest value.
 #[derive(Debug, Default)]
@@ -297,11 +296,6 @@ fn now() -> i64 {
     time::wall().unix_nanos() as i64
 }
 
-/// Whether a step is a statement with a plan.
-pub fn has_plan(step: &Step) -> bool {
-    step.kind.is_some_and(|kind| kind.row().has_plan())
-}
-
 /// A statement that runs.
 #[derive(Debug)]
 pub struct Running {
@@ -323,7 +317,10 @@ impl Running {
 
 /// Statements of one run that were not yet added to those of all sessions: a loop adds its rounds together.
 #[derive(Debug)]
-pub struct Collected {
+pub struct Collected<'p> {
+    stats: &'p ProgramStats,
+    /// Of the program.
+    steps: usize,
     /// By the statement's place; short, and made once statements come again and again.
     sums: Vec<(usize, Sums)>,
     statements: u32,
@@ -412,9 +409,12 @@ impl Sums {
     }
 }
 
-impl Collected {
-    pub fn new(whole: &Running) -> Collected {
+impl<'p> Collected<'p> {
+    /// Of a run of a program of so many steps.
+    pub fn new(stats: &'p ProgramStats, steps: usize, whole: &Running) -> Collected<'p> {
         Collected {
+            stats,
+            steps,
             sums: Vec::new(),
             statements: 0,
             since: whole.start,
@@ -422,13 +422,13 @@ impl Collected {
     }
 
     /// A statement has ended.
-    pub fn ended(&mut self, program: &Program, at: usize, running: &Running, rows: u64) {
+    pub fn ended(&mut self, at: usize, running: &Running, rows: u64) {
         let now = time::now();
         self.statements += 1;
         if self.statements <= SINGLY {
             let mut sums = Sums::NONE;
             sums.add(running, now, rows);
-            program.stats.add(program.steps.len(), at, &sums);
+            self.stats.add(self.steps, at, &sums);
             return usage::count();
         }
         match self.sums.iter_mut().find(|(of, _)| *of == at) {
@@ -441,14 +441,14 @@ impl Collected {
         }
         if self.statements.is_multiple_of(LOT) || now.since(self.since) > LOT_AGE {
             self.since = now;
-            self.flush(program);
+            self.flush();
         }
     }
 
     /// Adds what was kept back.
-    pub fn flush(&mut self, program: &Program) {
+    pub fn flush(&mut self) {
         for (at, sums) in self.sums.drain(..) {
-            program.stats.add(program.steps.len(), at, &sums);
+            self.stats.add(self.steps, at, &sums);
         }
         usage::count();
     }

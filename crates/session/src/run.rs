@@ -66,7 +66,7 @@ use duramen_os::stack;
 use duramen_program::bound::Plans;
 use duramen_program::program::{Op, Program};
 use duramen_program::sink::ResultSink;
-use duramen_program::statement_stats::{Collected, Running, has_plan};
+use duramen_program::statement_stats::{Collected, Running};
 use duramen_program::statements::{Kind, command};
 use duramen_query::memory::MemoryTable;
 use duramen_tsql::ast::{self, StatementKind};
@@ -272,7 +272,8 @@ impl<'r> Run<'r> {
             false => None,
         };
         let whole = Running::begin();
-        let mut collected = Collected::new(&whole);
+        let program = self.program;
+        let mut collected = Collected::new(&program.stats, program.steps.len(), &whole);
         let mut at = 0;
         let ended = loop {
             if at >= self.program.steps.len() {
@@ -285,7 +286,7 @@ impl<'r> Run<'r> {
                 break Ended::Stopped;
             }
             self.line = self.program.steps[at].line as i32;
-            let counted = has_plan(&self.program.steps[at]).then(Running::begin);
+            let counted = self.program.steps[at].has_plan().then(Running::begin);
             let step = match telling::statements_are_wanted() {
                 false => self.measured_or_not(at),
                 true => self.told(at),
@@ -296,7 +297,7 @@ impl<'r> Run<'r> {
                     Ok(_) => self.session.state.rowcount,
                     Err(_) => 0,
                 };
-                collected.ended(self.program, at, &running, rows);
+                collected.ended(at, &running, rows);
             }
             let next = match step {
                 Ok(next) => next,
@@ -312,7 +313,7 @@ impl<'r> Run<'r> {
             };
         };
         self.session.state.caught.truncate(caught);
-        collected.flush(self.program);
+        collected.flush();
         duramen_access::usage::put_back(outside);
         self.program.stats.ran(&whole);
         if let Some(module) = module {

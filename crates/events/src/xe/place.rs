@@ -53,7 +53,7 @@ fn query_hash(who: &Activity) -> u64 {
     let found = who.statement().and_then(|(program, at)| {
         let span = program.steps.get(at?)?.span;
         let text = program.text.get(span.0..span.1);
-        text.map(duramen_program::plan_xml::query_hash)
+        text.map(duramen_program::planned::query_hash)
     });
     found.unwrap_or(0)
 }

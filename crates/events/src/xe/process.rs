@@ -172,7 +172,7 @@ fn frame(out: &mut String, at: &At, names: &Names<'_>) -> Option<()> {
         duramen_program::program::shown::offset(&program.text, step.span.0),
         duramen_program::program::shown::offset(&program.text, step.span.1),
         super::place::hex(&sql_handle(program)).to_lowercase(),
-        duramen_program::plan_xml::query_hash(statement),
+        duramen_program::planned::query_hash(statement),
         escaped(statement),
     );
     Some(())

@@ -13,7 +13,8 @@ use duramen_catalog::ObjectKind;
 use duramen_events::instance::Instance;
 use duramen_program::column::*;
 use duramen_program::plan_cache::Cached;
-use duramen_program::plan_xml::{self, Planned};
+use duramen_program::plan_xml;
+use duramen_program::planned::{self, Planned};
 use duramen_program::program::Program;
 use duramen_program::program::handle::handle_bytes;
 use duramen_program::program::handle::sql_handle;
@@ -116,7 +117,7 @@ fn hash(n: u64) -> Value {
 /// `query_hash` of a step.
 fn text_hash(program: &Program, at: usize) -> Value {
     let span = program.steps.get(at).map_or((0, 0), |s| s.span);
-    hash(plan_xml::query_hash(
+    hash(planned::query_hash(
         program.text.get(span.0..span.1).unwrap_or(""),
     ))
 }
@@ -145,7 +146,7 @@ fn plan_hash(cx: &Context, key: Option<&str>, program: &Program, at: usize) -> O
         return None;
     }
     let names = program.variable_names();
-    let planned = plan_xml::of_bound(bound, &names, cx.instance.parallelism()).ok()?;
+    let planned = planned::of_bound(bound, &names, cx.instance.parallelism()).ok()?;
     Some(stats.know_plan(version, planned, false)).filter(|h| *h != 0)
 }
 
@@ -188,7 +189,7 @@ pub fn statement_of(
     let span = program.steps.get(at).map_or((0, 0), |s| s.span);
     let text = program.text.get(span.0..span.1).unwrap_or("");
     duramen_program::missing_indexes::Statement {
-        query_hash: plan_xml::query_hash(text),
+        query_hash: planned::query_hash(text),
         plan_hash: duramen_query::showplan::plan_hash(&planned.0),
         sql_handle: sql_handle(program),
         start: offset(&program.text, span.0),
@@ -569,7 +570,7 @@ mod texts {
             // What the schema has left behind is bound again before it runs.
             let bound = bound.filter(|(of, _)| *of == version);
             bound.map_or(Ok(Planned::default()), |(_, b)| {
-                plan_xml::of_bound(b, &names, allowed)
+                planned::of_bound(b, &names, allowed)
             })
         };
         source.plan = plan_xml::of_program(&program, only, true, &mut plan)?;

@@ -10,7 +10,7 @@ use duramen_os::memory::Clerk;
 use duramen_os::memory::meter::metered;
 use duramen_program::bound::Bound;
 use duramen_program::live_plan::LivePlan;
-use duramen_program::plan_xml;
+use duramen_program::planned;
 use duramen_program::sink::ResultSink;
 use duramen_query::host::Nowhere;
 use duramen_query::{Binder, Cx, Expr};
@@ -114,7 +114,7 @@ impl Run<'_> {
             && stats.plan().is_none_or(|known| known.version != *version)
         {
             let (allowed, names) = (self.session.parallelism(), program.variable_names());
-            if let Ok(planned) = plan_xml::of_bound(bound, &names, allowed) {
+            if let Ok(planned) = planned::of_bound(bound, &names, allowed) {
                 stats.know_plan(*version, planned, false);
             }
         }
@@ -139,7 +139,7 @@ impl Run<'_> {
             return;
         };
         let (allowed, names) = (self.session.parallelism(), self.program.variable_names());
-        let Ok(planned) = plan_xml::of_bound(bound, &names, allowed) else {
+        let Ok(planned) = planned::of_bound(bound, &names, allowed) else {
             return;
         };
         let live = LivePlan::new(self.program.clone(), at, planned, profile.clone());
@@ -160,7 +160,7 @@ impl Run<'_> {
             return;
         }
         let (allowed, names) = (self.session.parallelism(), self.program.variable_names());
-        let Ok(planned) = plan_xml::of_bound(bound, &names, allowed) else {
+        let Ok(planned) = planned::of_bound(bound, &names, allowed) else {
             return;
         };
         let statement =
@@ -183,7 +183,7 @@ impl Run<'_> {
         let allowed = self.session.parallelism();
         let (steps, version) = (self.program.steps.len(), self.version());
         self.program.stats.bound(steps, at, version, || {
-            plan_xml::of_bound(bound, &self.program.variable_names(), allowed)
+            planned::of_bound(bound, &self.program.variable_names(), allowed)
         });
     }
 

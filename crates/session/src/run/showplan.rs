@@ -5,7 +5,8 @@ use duramen_observe::events::{ObjectType, QueryPostExecutionShowplan, Xml, emit}
 use duramen_program::bound::Bound;
 use duramen_program::options::Showplan;
 use duramen_program::outcome;
-use duramen_program::plan_xml::{self, Planned};
+use duramen_program::plan_xml;
+use duramen_program::planned::{self, Planned};
 use duramen_program::program::shown::kind_of;
 use duramen_program::program::shown::sets_showplan;
 use duramen_program::program::{Op, Program};
@@ -118,11 +119,11 @@ impl Run<'_> {
         Ok(match compiled {
             Compiled::Select(plan) => {
                 let allowed = self.session.parallelism();
-                plan_xml::of_plan(&plan, &names, allowed)
+                planned::of_plan(&plan, &names, allowed)
             }
             Compiled::Change(change) => {
                 let allowed = self.session.parallelism();
-                plan_xml::of_change(&change, &names, allowed)
+                planned::of_change(&change, &names, allowed)
             }
             Compiled::Value(e) if e.reads_tables() => (of_expression(e, &names), None),
             Compiled::Value(_) | Compiled::Nothing => Planned::default(),
@@ -236,7 +237,7 @@ impl Run<'_> {
             return Ok(());
         };
         let allowed = self.session.parallelism();
-        let (mut lines, degree) = plan_xml::of_bound(bound, &names, allowed)?;
+        let (mut lines, degree) = planned::of_bound(bound, &names, allowed)?;
         if lines.is_empty() {
             return Ok(());
         }
