@@ -16,11 +16,18 @@ pub struct TemporaryTable {
     pub name: String,
     /// Its name in tempdb.
     pub full: String,
-    /// What it is there: others may give a global one's name to something else.
+    /// What it was there when it was made: others may give a global one's name to something else.
     pub id: ObjectId,
     /// The nesting level that made it; it is dropped when that ends.
     pub level: u32,
     pub procedure: bool,
+}
+
+impl TemporaryTable {
+    /// Nobody else sees it: no other session gives its name in tempdb to anything.
+    pub fn is_local(&self) -> bool {
+        !self.name.starts_with("##")
+    }
 }
 
 /// Whether a name is one of a temporary table.

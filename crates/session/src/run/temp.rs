@@ -64,8 +64,9 @@ impl Session {
     /// a global procedure that another session has made. *Assumed*: 208 and 3701, as for what is not there.
     pub(crate) fn is_anothers_procedure(&self, name: &ast::ObjectName) -> bool {
         let own = |t: &TemporaryTable| {
-            let is_it = || matches!(self.find_in_tempdb(&t.full), Ok(Some(id)) if id == t.id);
-            t.procedure && same(&t.name, name.name()) && is_it()
+            let is_it = |id| t.is_local() || id == t.id;
+            let is_there = || matches!(self.find_in_tempdb(&t.full), Ok(Some(id)) if is_it(id));
+            t.procedure && same(&t.name, name.name()) && is_there()
         };
         is_temporary(name) && !self.state.temporary.iter().any(own) && !self.who.sysadmin
     }
@@ -127,7 +128,19 @@ impl Session {
         let _viewing = duramen_txn::definitions::view_as(&self.owner);
         for gone in std::mem::take(&mut self.state.hidden) {
             // Tempdb is made anew at every start: a failure loses space only, and the name of a global one.
-            while self.drop_temporary(&db, gone.id) == Err(messages::DEADLOCK_VICTIM.number) {}
+            let Some(id) = self.what_is(&gone) else {
+                continue;
+            };
+            while self.drop_temporary(&db, id) == Err(messages::DEADLOCK_VICTIM.number) {}
+        }
+    }
+
+    /// What a temporary object is now. The name of a local one is nobody else's, but what has it may be another than the one
+    /// that was made first: one that a rollback has brought back.
+    fn what_is(&self, known: &TemporaryTable) -> Option<ObjectId> {
+        match known.is_local() {
+            true => self.find_in_tempdb(&known.full).ok().flatten(),
+            false => Some(known.id),
         }
     }
 
@@ -163,14 +176,21 @@ impl Run<'_> {
         let level = self.session.state.nesting;
         let known = &self.session.state.temporary;
         let mine = known.iter().rev().find(|t| same(&t.name, name));
-        // A table whose creation was rolled back is in the list but not in the catalog.
+        // One that was dropped, or whose making was rolled back, is in the list but not in the catalog.
         if let Some(mine) = mine.filter(|t| t.level == level) {
             if self.session.find_in_tempdb(&mine.full)?.is_some() {
                 let error = SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&name]).with_state(6);
                 return Err(error.at_line(line as i32));
             }
-            let temporary = &mut self.session.state.temporary;
-            temporary.retain(|t| t.level != level || !same(&t.name, name));
+            match self.session.in_transaction() {
+                // What the transaction has dropped comes back with it: the name must lead to either.
+                true if mine.is_local() => return Ok(mine.full.clone()),
+                true => {}
+                false => {
+                    let temporary = &mut self.session.state.temporary;
+                    temporary.retain(|t| t.level != level || !same(&t.name, name));
+                }
+            }
         }
         if name.starts_with("##") {
             return Ok(name.to_owned());
@@ -210,7 +230,9 @@ impl Run<'_> {
             level,
             procedure,
         };
-        self.session.state.temporary.push(table);
+        let known = &mut self.session.state.temporary;
+        known.retain(|t| t.full != table.full || !t.is_local());
+        known.push(table);
         Ok(())
     }
 }

@@ -460,6 +460,10 @@ impl Model {
                 add,
             } => {
                 let rows = self.selected(from, columns, filter, *add)?;
+                // Also where there is no row to look at.
+                let target = self.open(at)?;
+                let known = columns.iter().all(|c| target.at(c).is_some());
+                known.then_some(()).ok_or_else(missing)?;
                 self.insert(at, &rows, false)
             }
             Op::Into {
