@@ -112,7 +112,7 @@ const FUNCTIONS: &[Function] = &[
         doc(
             "app_name",
             "the application that the session's login named",
-            "LEN(APP_NAME()) - LEN(APP_NAME())",
+            "APP_NAME()",
         ),
         NONE,
         SqlType::SYSNAME,
@@ -347,7 +347,7 @@ const FUNCTIONS: &[Function] = &[
         doc(
             "host_name",
             "the name of the client's machine",
-            "LEN(HOST_NAME()) - LEN(HOST_NAME())",
+            "HOST_NAME()",
         ),
         NONE,
         SqlType::SYSNAME,
@@ -407,7 +407,7 @@ const FUNCTIONS: &[Function] = &[
         doc(
             "original_db_name",
             "the database that the login named",
-            "LEN(ORIGINAL_DB_NAME()) - LEN(ORIGINAL_DB_NAME())",
+            "ORIGINAL_DB_NAME()",
         ),
         NONE,
         SqlType::SYSNAME,
@@ -417,7 +417,7 @@ const FUNCTIONS: &[Function] = &[
         doc(
             "original_login",
             "the login that connected",
-            "SIGN(LEN(ORIGINAL_LOGIN()))",
+            "ORIGINAL_LOGIN()",
         ),
         NONE,
         SqlType::SYSNAME,
@@ -543,11 +543,7 @@ const FUNCTIONS: &[Function] = &[
         people::suser_sname,
     ),
     function(
-        doc(
-            "system_user",
-            "the login of the session",
-            "SIGN(LEN(SYSTEM_USER))",
-        ),
+        doc("system_user", "the login of the session", "SYSTEM_USER"),
         NONE,
         SqlType::SYSNAME,
         |s, _| text(Some(&s.who.name)),

@@ -118,6 +118,11 @@ impl Row {
         matches!(self.needs, Needs::AnyOf(all) if all.iter().any(named))
     }
 
+    /// SQL Server has it as text.
+    pub fn is_text_elsewhere(&self) -> bool {
+        self.kind == ObjectKind::PROCEDURE
+    }
+
     /// The place of a parameter in the declaration.
     pub fn place(&self, parameter: &str) -> Option<usize> {
         self.parameters.iter().position(|p| p.is_called(parameter))

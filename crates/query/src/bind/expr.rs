@@ -281,13 +281,19 @@ impl Binder<'_> {
             check_date_function(&name, part, &date.ty)?;
         }
         match built_in {
-            true => self.built_in(&name, args, line),
+            true => self.built_in(&name, call.name.name(), args, line),
             false => self.qualified(call, args, line, scope, agg),
         }
     }
 
-    /// A call of a function of the system.
-    fn built_in(&mut self, name: &str, args: Vec<Expr>, line: u32) -> SqlResult<Expr> {
+    /// A call of a function of the system: by its name in lower case, and as it is written.
+    fn built_in(
+        &mut self,
+        name: &str,
+        written: &str,
+        args: Vec<Expr>,
+        line: u32,
+    ) -> SqlResult<Expr> {
         if functions::REFUSED.contains(&name) {
             return Err(unsupported(&name.to_ascii_uppercase(), line));
         }
@@ -312,7 +318,7 @@ impl Binder<'_> {
             }
             None => Err(SqlError::new(
                 &messages::UNRECOGNIZED_NAME,
-                &[&name, &"built-in function name"],
+                &[&written, &"built-in function name"],
             )
             .with_state(10)),
         }

@@ -112,7 +112,7 @@ impl Run<'_> {
     ) -> SqlResult<Arguments<'a>> {
         let declared = row.takes == Takes::Declared;
         match declared {
-            true if row.parameters.is_empty() && !given.is_empty() => {
+            true if row.is_text_elsewhere() && row.parameters.is_empty() && !given.is_empty() => {
                 let message = &messages::PROCEDURE_HAS_NO_PARAMETERS;
                 return Err(SqlError::new(message, &[&row.name]).with_state(2));
             }
