@@ -221,6 +221,15 @@ fn bracketed(parts: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(".")
 }
 
+/// Functions that are written without parentheses, and those that mean the same with them.
+const PLAIN: &[(&str, &str)] = &[
+    ("current_timestamp", "getdate"),
+    ("current_user", "user_name"),
+    ("session_user", "user_name"),
+    ("system_user", "suser_sname"),
+    ("user", "user_name"),
+];
+
 fn function(call: &FunctionCall) -> Option<String> {
     let plain = call.type_arg.is_none()
         && !call.star
@@ -232,8 +241,11 @@ fn function(call: &FunctionCall) -> Option<String> {
         return None;
     }
     let name = match call.name.parts.as_slice() {
-        [name] if name.eq_ignore_ascii_case("CURRENT_TIMESTAMP") => "getdate".to_owned(),
-        [name] => name.to_lowercase(),
+        [name] => {
+            let lower = name.to_lowercase();
+            let plain = PLAIN.iter().find(|(word, _)| *word == lower);
+            plain.map_or(lower, |(_, function)| (*function).to_owned())
+        }
         parts => bracketed(parts),
     };
     let mut args = Vec::new();
@@ -304,6 +316,13 @@ mod tests {
             ),
             ("0", "((0))"),
             ("(getdate())", "(getdate())"),
+            ("CURRENT_TIMESTAMP", "(getdate())"),
+            (
+                "left(USER, 3) + System_User",
+                "(left(user_name(),(3))+suser_sname())",
+            ),
+            ("CURRENT_USER", "(user_name())"),
+            ("session_user", "(user_name())"),
             (
                 "'New Position - title not formalized yet'",
                 "('New Position - title not formalized yet')",

@@ -78,6 +78,7 @@ mod simple_log;
 mod speed;
 mod standby;
 mod stop_points;
+mod stored_expressions;
 mod stripes;
 mod suspect_pages;
 mod system_procedures;
