@@ -12,6 +12,7 @@ mod codes;
 mod dates;
 mod doc;
 mod format;
+mod forms;
 mod math;
 mod misc;
 mod text;
