@@ -27,7 +27,7 @@ fn head(preemptions: &str) -> bool {
 
 /// Pins, latches, writing down and eviction of the buffer pool; each rule left out in turn must be found.
 fn pool(preemptions: &str) -> bool {
-    under_loom("duramen-storage", "pool::model", preemptions)
+    under_loom("duramen-pool", "frames::model", preemptions)
 }
 
 /// Intent locks that no table knows, and who asks for strong ones; each rule left out in turn must be found.

@@ -9,6 +9,7 @@
 //! | `usage` | what statements use indexes for |
 //! | `database_options` | the options of a database, a bit each |
 //! | `fired` | which triggers of a table an event fires |
+//! | `identity_insert` | the table of SET IDENTITY_INSERT |
 //! | `temporary`, `multipart` | names: of temporary objects, of several parts in a text |
 //! | `cancel` | how a running request is asked to end |
 //! | `version` | who the server says it is |
@@ -18,6 +19,7 @@
 pub mod cancel;
 pub mod database_options;
 pub mod fired;
+pub mod identity_insert;
 pub mod multipart;
 pub mod open_db;
 pub mod statistics;

@@ -82,11 +82,11 @@ impl OpenDb {
 }
 
 /// Whether the database is a single-user one.
-pub fn has_one_seat(db: &OpenDb) -> bool {
+pub fn is_single_user(db: &OpenDb) -> bool {
     db.entry.read().options & option::SINGLE_USER != 0
 }
 
-/// 924: the one seat is taken.
+/// 924: somebody else is in the single-user database.
 pub fn occupied(name: &str) -> SqlError {
     SqlError::new(&messages::DATABASE_SINGLE_USER, &[&name])
 }

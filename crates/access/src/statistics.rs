@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use duramen_base::given_up::{self, Bulky};
 use duramen_base::{ObjectId, SqlResult};
 use duramen_catalog::{IndexDef, TableDef};
+use duramen_columns::statistics::ColumnStatistics;
 use duramen_os::memory::{Broker, Clerk, Tally};
 use duramen_os::sync::Mutex;
 use duramen_os::time::WallTime;
-use duramen_query::statistics::ColumnStatistics;
 use duramen_types::{MAX_LENGTH, TypeId, Value};
 
 use crate::open_db::OpenDb;

@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::doubt::{self, Doubt};
 use duramen_catalog::shape::IndexSource;
 use duramen_catalog::{IndexDef, TableDef, key_text, rows};
+use duramen_columns::statistics::ColumnStatistics;
 use duramen_query::execution::ExecutionContext;
 use duramen_query::host::{
     AccessPath, Bounds, Event, Load, Locator, Part, Partitioning, RowCursor, StoredId, Table,
     TableColumn, TableSize,
 };
 use duramen_query::rules::Rules;
-use duramen_query::statistics::ColumnStatistics;
 use duramen_query::{Columns, Cx, LockGrain, Row, ScanLock};
 use duramen_storage::{LockHint, OpenRowsets, Reading, RowLocator, ScanSpec, StorageError};
 use duramen_txn::{
@@ -25,7 +25,7 @@ use duramen_types::batch::Column;
 use duramen_types::{SqlType, Value};
 
 use crate::open_db::OpenDb;
-use crate::open_db::{has_one_seat, occupied};
+use crate::open_db::{is_single_user, occupied};
 use crate::statistics::Changes;
 use crate::usage::{self, TableUsage, Usage, Use};
 use crate::versioning;
@@ -209,15 +209,15 @@ fn transaction<'c>(cx: &Cx<'c>) -> SqlResult<&'c Arc<Transaction>> {
     Ok(context(cx)?.0)
 }
 
-/// A statement touches a database: one that the session has no seat in is held for the transaction, so that it does not go
+/// A statement touches a database: one that the session has no share of is held for the transaction, so that it does not go
 /// while the transaction may have to be undone in it. Where it has gone while this waited for who was alone in it, what its
 /// name means is looked up again (2801), unless it has failed (9001).
-pub fn hold(db: &OpenDb, tx: &Transaction, seat: u16) -> SqlResult<()> {
+pub fn hold(db: &OpenDb, tx: &Transaction, shared: u16) -> SqlResult<()> {
     let id = db.db.id;
-    if id.0 == seat || id.0 <= 2 {
+    if id.0 == shared || id.0 <= 2 {
         return Ok(());
     }
-    match has_one_seat(db) {
+    match is_single_user(db) {
         true => hold_alone(db, tx)?,
         false => lock(db, tx, &Resource::Database(id), LockMode::S)?,
     }
@@ -231,7 +231,7 @@ pub fn hold(db: &OpenDb, tx: &Transaction, seat: u16) -> SqlResult<()> {
     Err(SqlError::new(&messages::DEFINITION_CHANGED, &[&db.db.name]))
 }
 
-/// The one seat of a single-user database: 924 where another session has it.
+/// The one share of a single-user database: 924 where another session has it.
 #[cold]
 fn hold_alone(db: &OpenDb, tx: &Transaction) -> SqlResult<()> {
     let resource = Resource::Database(db.db.id);
@@ -267,7 +267,7 @@ impl StoredTable {
     /// A statement touches the table.
     fn enter<'c>(&self, cx: &Cx<'c>) -> SqlResult<(&'c Arc<Transaction>, &'c ExecutionContext)> {
         let (tx, context) = context(cx)?;
-        hold(&self.db, tx, context.seat)?;
+        hold(&self.db, tx, context.shared)?;
         Ok((tx, context))
     }
 
@@ -356,10 +356,8 @@ impl Table for StoredTable {
     }
 
     fn stored_id(&self) -> Option<StoredId> {
-        let database = self.db.db.id;
-        let known = database != DbId::TEMPDB && self.def.schema_name != "sys";
-        known.then_some(StoredId {
-            database: database.0,
+        Some(StoredId {
+            database: self.db.db.id.0,
             object: self.def.id.0,
         })
     }

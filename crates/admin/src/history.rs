@@ -8,11 +8,11 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use duramen_backup::{BackupSet, Media, SetHeader, SetKind};
 use duramen_base::{DbId, Lsn, SqlError, SqlResult, messages};
 use duramen_events::instance::Instance;
 use duramen_program::sink::Columns;
 use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
-use duramen_storage::backup::{BackupSet, Media, SetHeader, SetKind};
 use duramen_types::{DateTime, SqlType, Value, to_display};
 
 use crate::backup::show::{files, header};

@@ -13,14 +13,14 @@ use duramen_txn::{IsolationLevel, Transaction, TxnKind};
 use duramen_types::DateTime;
 
 use crate::claims::{Claim, Claims};
+use crate::counter::Counter;
 use crate::def::TableDef;
-use crate::drafts::Draft;
+use crate::draft::Draft;
 use crate::identity::Blocks;
 use crate::rows::Base;
-use crate::rowversions::Counter;
 use crate::snapshot::Snapshot;
 use crate::weight::Weight;
-use crate::{bootstrap, load};
+use crate::{bootstrap, cells, load};
 
 /// Days from 1900-01-01 to 1970-01-01.
 const EPOCH_DAYS: i64 = 25_567;
@@ -215,7 +215,7 @@ impl CatalogDb {
                 None => last - (i32::MAX - STEP),
             };
             let id = ObjectId(last);
-            let is_free = last > load::FIRST_USER_OBJECT
+            let is_free = last > cells::FIRST_USER_OBJECT
                 && !committed.objects.contains_key(&id)
                 && !self.claims.has(&Claim::Object(id));
             if is_free {

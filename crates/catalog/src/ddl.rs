@@ -8,6 +8,7 @@ mod fill;
 mod indexes;
 mod modules;
 pub(crate) mod partitions;
+mod properties;
 mod rename;
 mod repartition;
 mod statistics;
@@ -24,16 +25,16 @@ use duramen_txn::{Resource, Transaction};
 use duramen_types::{SqlType, Value};
 
 use self::constraints::Named;
-use self::partitions::with_partitioning;
 use crate::bootstrap::{
     self, CLASS_SCHEMA, COLUMN_COMPUTED, COLUMN_IDENTITY, COLUMN_PERSISTED, COLUMN_ROWGUID,
 };
 use crate::catalog::CatalogDb;
+use crate::cells::{self, VALUE_TEXT};
 use crate::claims::Claim;
 use crate::def::*;
 use crate::describe;
 use crate::identity::{IdentityState, encode_idtval};
-use crate::load::{self, VALUE_TEXT};
+use crate::partition_rows::{self, with_partitioning};
 use crate::partitions::Place;
 use crate::properties::class;
 use crate::rows::{Base, Fields, id};
@@ -209,7 +210,7 @@ impl CatalogDb {
         part: i32,
         text: &str,
     ) -> SqlResult<()> {
-        let (value, bytes) = load::encode_text(text);
+        let (value, bytes) = cells::encode_text(text);
         base.insert(
             Fields::new(id::OBJVALUES)?
                 .int("valclass", VALUE_TEXT)
@@ -333,10 +334,10 @@ impl CatalogDb {
     pub(super) fn hold_place(&self, tx: &Transaction, place: Place) -> SqlResult<()> {
         match place {
             Place::Scheme { scheme, .. } => {
-                let resource = self.metadata(id::CLSOBJS, partitions::CLASS_SCHEME, scheme);
+                let resource = self.metadata(id::CLSOBJS, partition_rows::CLASS_SCHEME, scheme);
                 self.hold(tx, resource, |s| s.partition_schemes.contains_key(&scheme))?;
                 let (_, function) = self.scheme(scheme)?;
-                let of = self.metadata(id::CLSOBJS, partitions::CLASS_FUNCTION, function.id);
+                let of = self.metadata(id::CLSOBJS, partition_rows::CLASS_FUNCTION, function.id);
                 self.hold(tx, of, |s| {
                     let now = s.partition_functions.get(&function.id);
                     now.is_some_and(|f| f.boundaries == function.boundaries)
@@ -505,7 +506,7 @@ fn check_row_size(table: &TableDef) -> SqlResult<()> {
     let least = usize::from(table.data.layout.pminlen)
         + 2
         + usize::from(table.data.layout.null_bits).div_ceil(8);
-    if least > duramen_storage::format::page::MAX_RECORD_BYTES {
+    if least > duramen_format::page::MAX_RECORD_BYTES {
         let overhead = 4 + least - usize::from(table.data.layout.pminlen);
         let args: [&dyn std::fmt::Display; 4] = [&table.name, &least, &overhead, &8060];
         return Err(SqlError::new(&messages::MINIMUM_ROW_SIZE, &args));

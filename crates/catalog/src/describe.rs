@@ -65,10 +65,10 @@ fn type_info(ty: &SqlType) -> i64 {
 
 /// What the `sysidxstats` row of an index says about its options.
 pub(crate) fn index_options(row: &[Value]) -> IndexOptions {
-    let status = crate::load::int(row, 3);
+    let status = crate::cells::int(row, 3);
     let on = |bit: i64| status & bit != 0;
     IndexOptions {
-        fill_factor: crate::load::int(row, 5) as u8,
+        fill_factor: crate::cells::int(row, 5) as u8,
         padded: on(index_status::PADDED),
         ignore_dup_key: on(index_status::IGNORE_DUP_KEY),
         disabled: on(index_status::DISABLED),

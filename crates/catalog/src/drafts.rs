@@ -16,12 +16,11 @@
 //! 3. The version that a viewer with a draft has is nobody else's, and none that anybody has had before.
 //!    [test: nobody_sees_or_uses_what_another_has_not_committed]
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::planted::{self, Bug};
-use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_base::{DbId, SqlResult};
 use duramen_txn::definitions::{Definitions, viewer_draft};
 use duramen_txn::{
     LockDuration, LockMode, LockOutcome, LockOwner, Resource, SavePoint, Transaction,
@@ -30,53 +29,8 @@ use duramen_txn::{
 use crate::catalog::CatalogDb;
 use crate::claims::Claim;
 use crate::doubt::{self, Doubt};
+use crate::draft::{Change, Draft, begin_again};
 use crate::snapshot::Snapshot;
-
-type Apply = Box<dyn Fn(&mut Snapshot, u64) + Send + Sync>;
-
-struct Change {
-    /// [`Transaction::points`] when it was made.
-    number: u64,
-    stamp: u64,
-    apply: Apply,
-}
-
-/// What one transaction has changed.
-pub(crate) struct Draft {
-    owner: LockOwner,
-    changes: Vec<Change>,
-    /// What the owner sees, and the committed snapshot that it was made from; none until it looks again.
-    view: Option<(Arc<Snapshot>, Arc<Snapshot>)>,
-}
-
-impl fmt::Debug for Draft {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Draft({} changes)", self.changes.len())
-    }
-}
-
-impl Draft {
-    fn apply_to(&self, committed: &Snapshot) -> Snapshot {
-        let mut view = committed.clone();
-        for c in &self.changes {
-            view.version = c.stamp;
-            (c.apply)(&mut view, c.stamp);
-        }
-        view
-    }
-
-    /// What its owner sees.
-    pub fn view(&mut self, committed: &Arc<Snapshot>) -> Arc<Snapshot> {
-        if let Some((view, base)) = &self.view
-            && Arc::ptr_eq(base, committed)
-        {
-            return view.clone();
-        }
-        let view = Arc::new(self.apply_to(committed));
-        self.view = Some((view.clone(), committed.clone()));
-        view
-    }
-}
 
 /// A version that only a viewer with a draft can have: its own number, and what others have committed meanwhile.
 pub fn version_of_draft(stamp: u64, committed: u64) -> u64 {
@@ -263,17 +217,6 @@ impl CatalogDb {
         let read = self.read_rows(0)?;
         Ok(committed.differs(&read))
     }
-}
-
-/// 2801: the statement begins again.
-pub(crate) fn begin_again() -> SqlError {
-    SqlError::new(&messages::DEFINITION_CHANGED, &[&"of the statement"]).with_state(2)
-}
-
-/// What was found is not what is there.
-pub(crate) fn again() -> SqlError {
-    doubt::note(Doubt::Over);
-    begin_again()
 }
 
 impl Definitions for CatalogDb {

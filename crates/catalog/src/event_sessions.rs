@@ -5,7 +5,7 @@ use duramen_base::SqlResult;
 use duramen_types::Value;
 
 use crate::catalog::{CatalogDb, system_transaction};
-use crate::load::{decode_text, encode_text, int};
+use crate::cells::{decode_text, encode_text, int};
 use crate::rows::{Base, Fields, id};
 
 /// `sysobjvalues.valclass` of an event session; `objid` is its id.

@@ -19,34 +19,38 @@
 //! | `system_tables`, `bootstrap` | the base tables as declared data; their pages in a new database |
 //! | `rows` | base tables as rowsets: their definitions, rows read and written with all indexes kept |
 //! | `def`, `shape`, `describe` | what a snapshot says about objects; from declared columns to rowsets, and the rows that describe those |
-//! | `load`, `snapshot` | base table rows become an immutable picture of a database's objects |
+//! | `cells`, `load`, `snapshot` | base table rows become an immutable picture of a database's objects |
 //! | `ddl` | creating, changing and dropping objects |
-//! | `drafts`, `claims`, `doubt` | what open transactions have defined: their own view of it, one transaction a name, whoever must wait for a name |
-//! | `beside`, `identity`, `rowversions` | what is written beside a user's transaction and outlives its rollback |
+//! | `draft`, `drafts`, `claims`, `doubt` | what open transactions have defined: their own view of it, one transaction a name, whoever must wait for a name |
+//! | `system_write`, `identity`, `counter`, `rowversions` | what is written beside a user's transaction and outlives its rollback |
 //! | `loads` | many rows into a table at once, its indexes with it |
-//! | `partitions` | partition functions and schemes |
+//! | `partitions`, `partition_rows` | partition functions and schemes |
 //! | `properties` | extended properties |
-//! | `security` | logins, users, roles and permissions |
+//! | `security`, `principals` | logins, users, roles and permissions |
 //! | `registry`, `settings`, `event_sessions` | master's lists: databases, sp_configure, event sessions |
 //! | `names`, `weight` | what storage calls an allocation unit; what definitions take in memory |
 
 #![forbid(unsafe_code)]
 
-mod beside;
 mod bootstrap;
 mod catalog;
+mod cells;
 mod claims;
+mod counter;
 mod ddl;
 mod def;
 mod describe;
 pub mod doubt;
+mod draft;
 mod drafts;
 mod event_sessions;
 mod identity;
 mod load;
 pub mod loads;
 mod names;
+mod partition_rows;
 pub mod partitions;
+mod principals;
 pub mod properties;
 mod registry;
 pub mod rows;
@@ -56,6 +60,7 @@ mod settings;
 pub mod shape;
 mod snapshot;
 pub mod system_tables;
+mod system_write;
 mod weight;
 
 pub use catalog::{CatalogDb, date_time, now};

@@ -4,50 +4,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duramen_base::{AllocUnitId, ObjectId, RowsetId, SqlError, SqlResult, messages};
-use duramen_storage::format::RowLayout;
+use duramen_format::RowLayout;
 use duramen_storage::{KeyColumn, RowsetDef};
-use duramen_types::{DateTime, SqlType, Value};
+use duramen_types::{SqlType, Value};
 
 use crate::bootstrap::{
     CLASS_SCHEMA, COLUMN_COMPUTED, COLUMN_IDENTITY, COLUMN_NOT_NULL, COLUMN_PERSISTED,
     COLUMN_ROWGUID,
 };
-use crate::ddl::partitions::{with_hidden, with_partitioning};
+use crate::cells::{
+    FIRST_USER_OBJECT, FIRST_USER_ROWSET, REF_FK_COLUMN, REF_FK_REFERENCED, REF_FK_TABLE,
+    VALUE_TEXT, date, decode_text, int, text,
+};
 use crate::def::*;
 use crate::describe::{column_status, index_status};
 use crate::identity::decode_idtval;
+use crate::partition_rows::{with_hidden, with_partitioning};
 use crate::partitions::Partitioned;
 use crate::rows::{Base, id};
 use crate::shape::{Keys, RowsetIds, data_rowset, index_rowset};
 use crate::snapshot::Snapshot;
-
-/// Objects of users have ids from here; base tables are below.
-pub(crate) const FIRST_USER_OBJECT: i32 = 100;
-/// Rowsets and units of users have ids from here.
-pub(crate) const FIRST_USER_ROWSET: i64 = 256 << 48;
-
-/// `syssingleobjrefs.class` of foreign keys: the referenced table and index; the referencing column; the referenced
-/// column.
-pub(crate) const REF_FK_TABLE: i64 = 27;
-pub(crate) const REF_FK_COLUMN: i64 = 28;
-pub(crate) const REF_FK_REFERENCED: i64 = 29;
-/// `sysobjvalues.valclass` of texts.
-pub(crate) const VALUE_TEXT: i64 = 1;
-
-pub(crate) fn int(row: &[Value], at: usize) -> i64 {
-    row.get(at).and_then(Value::as_i64).unwrap_or(0)
-}
-
-pub(crate) fn text(row: &[Value], at: usize) -> String {
-    row.get(at).and_then(Value::as_text).unwrap_or_default()
-}
-
-pub(crate) fn date(row: &[Value], at: usize) -> DateTime {
-    match row.get(at) {
-        Some(Value::DateTime(d)) => *d,
-        _ => DateTime { days: 0, ticks: 0 },
-    }
-}
 
 fn broken(what: &str) -> SqlError {
     let _ = what;
@@ -134,35 +110,6 @@ fn read(base: &Base<'_>) -> SqlResult<Rows> {
     })
 }
 
-/// The text of a module or constraint. `value` is 2 when it is code-page text (as in foreign files), 3 (ours) when it is
-/// UTF-16 because the code page lacks a character.
-pub(crate) fn decode_text(row: &[Value]) -> String {
-    let wide = matches!(&row[4], Value::Variant(v) if v.1 == Value::Int(3));
-    match &row[5] {
-        Value::Binary(b) if wide => {
-            let units: Vec<u16> = b
-                .chunks_exact(2)
-                .map(|c| u16::from_le_bytes([c[0], c[1]]))
-                .collect();
-            String::from_utf16_lossy(&units)
-        }
-        Value::Binary(b) => duramen_types::cp1252::decode(b),
-        _ => String::new(),
-    }
-}
-
-/// The `value` and `imageval` of a text.
-pub(crate) fn encode_text(text: &str) -> (Value, Value) {
-    let narrow = duramen_types::cp1252::encode(text);
-    let (kind, bytes) = if duramen_types::cp1252::decode(&narrow) == text {
-        (2, narrow)
-    } else {
-        (3, text.encode_utf16().flat_map(u16::to_le_bytes).collect())
-    };
-    let kind = Value::Variant(Box::new((SqlType::INT, Value::Int(kind))));
-    (kind, Value::Binary(bytes))
-}
-
 /// Reads the whole catalog.
 pub(crate) fn load(base: &Base<'_>, version: u64) -> SqlResult<Snapshot> {
     let rows = read(base)?;
@@ -217,7 +164,7 @@ pub(crate) fn load(base: &Base<'_>, version: u64) -> SqlResult<Snapshot> {
             out.types.insert(ty.id, Arc::new(ty));
         }
     }
-    crate::ddl::partitions::load(base, &mut out)?;
+    crate::partition_rows::load(base, &mut out)?;
     let tables: Vec<Arc<ObjectDef>> = out.objects.values().cloned().collect();
     for (object, row) in tables.iter().zip(&rows.objects) {
         if object.kind == ObjectKind::TABLE {

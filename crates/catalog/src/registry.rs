@@ -8,7 +8,7 @@ use duramen_txn::Transaction;
 use duramen_types::{DateTime, Value};
 
 use crate::catalog::CatalogDb;
-use crate::load::{int, text};
+use crate::cells::{int, text};
 use crate::rows::{Base, Fields, id};
 
 /// What a file is for.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{AllocUnitId, ObjectId, SqlError, SqlResult, messages};
-use duramen_storage::format::{ColumnSpec, RowKind, layout_for};
+use duramen_format::{ColumnSpec, RowKind, layout_for};
 use duramen_storage::{Database, OpenRowsets, StorageError};
 use duramen_storage::{KeyColumn, LockHint, RowLocator, ScanSpec};
 use duramen_txn::Transaction;

@@ -9,10 +9,11 @@ use duramen_base::SqlResult;
 use duramen_txn::Transaction;
 use duramen_types::{SqlType, Value};
 
-use crate::beside::Beside;
 use crate::catalog::{CatalogDb, system_transaction};
-use crate::load::int;
+use crate::cells::int;
+use crate::counter::Counter;
 use crate::rows::{Base, Fields, id};
+use crate::system_write::SystemWrite;
 
 /// `sysobjvalues.valclass` of the counter.
 const VALUE_ROWVERSION: i64 = 200;
@@ -21,17 +22,10 @@ const KEY: [Value; 1] = [Value::TinyInt(VALUE_ROWVERSION as u8)];
 const FIRST: i64 = 2000;
 const BLOCK: i64 = 4000;
 
-/// The number given out last, and the last that may be given out without writing.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counter {
-    last: i64,
-    reserved: i64,
-}
-
 impl CatalogDb {
     /// The next number, for a row that `tx` writes.
     pub fn next_rowversion(&self, tx: &Transaction) -> SqlResult<i64> {
-        let mut beside = Beside::new(self, tx, "RowversionReserve");
+        let mut system = SystemWrite::new(self, tx, "RowversionReserve");
         loop {
             self.database().make_log_room();
             let mut counter = self.rowversions.lock();
@@ -42,7 +36,7 @@ impl CatalogDb {
             let mut done = true;
             if now.last == now.reserved {
                 now.reserved += BLOCK;
-                done = beside.write(&|base| store(base, now.reserved))?;
+                done = system.write(&|base| store(base, now.reserved))?;
             }
             if done {
                 now.last += 1;
@@ -50,7 +44,7 @@ impl CatalogDb {
                 return Ok(now.last);
             }
             drop(counter);
-            beside.lock(id::OBJVALUES, &KEY)?;
+            system.lock(id::OBJVALUES, &KEY)?;
         }
     }
 

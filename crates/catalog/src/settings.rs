@@ -5,7 +5,7 @@ use duramen_base::SqlResult;
 use duramen_types::{SqlType, Value};
 
 use crate::catalog::{CatalogDb, system_transaction};
-use crate::load::int;
+use crate::cells::int;
 use crate::rows::{Base, Fields, id};
 
 /// `sysobjvalues.valclass` of a setting; `objid` is its `configuration_id`.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use duramen_base::{AllocUnitId, ObjectId, RowsetId};
-use duramen_storage::format::{ColumnSpec, RowKind, layout_in_order};
+use duramen_format::{ColumnSpec, RowKind, layout_in_order};
 use duramen_storage::{KeyColumn, RowLocator, RowsetDef, RowsetKind};
 use duramen_types::{SqlType, Value};
 

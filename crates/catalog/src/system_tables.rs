@@ -2,7 +2,7 @@
 //! them (read from the catalog rows of a real file).
 //!
 //! Rowset ids of base tables follow from object and index (see `SystemIndex::rowset`); placements follow from the
-//! column order by the rules of `storage::format::layout`, which give the placements of the real files.
+//! column order by the rules of `format::layout`, which give the placements of the real files.
 
 use duramen_base::{ObjectId, RowsetId};
 use duramen_types::{CollationId, SqlType};

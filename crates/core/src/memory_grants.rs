@@ -17,7 +17,7 @@ use duramen_base::{SessionId, SqlError, SqlResult, messages};
 use duramen_observe::{WaitType, wait};
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::time;
-use duramen_query::Wanted;
+use duramen_planner::Wanted;
 use duramen_query::spill::Workspace;
 
 use duramen_access::cancel::CancelToken;

@@ -12,8 +12,8 @@
 use std::path::{Path, PathBuf};
 
 use duramen_base::{PAGE_BYTES, SqlError, SqlResult, messages};
+use duramen_format::boot::FileHeader;
 use duramen_os::{Disk, IoError, OpenOptions};
-use duramen_storage::format::boot::FileHeader;
 
 use crate::databases::{Databases, StorageConfig};
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use duramen_access::database_options::switch;
+use duramen_access::identity_insert::IdentityInsert;
 use duramen_access::temporary::TemporaryTable;
 use duramen_base::{DbId, SessionId, SqlError, SqlResult};
 use duramen_catalog::fold;
@@ -144,8 +145,8 @@ pub struct State {
     pub scope_identity: Option<i64>,
     /// The last identity value made in any scope: `@@IDENTITY`.
     pub identity: Option<i64>,
-    /// The full name of the table of SET IDENTITY_INSERT ON.
-    pub identity_insert: Option<String>,
+    /// The table of SET IDENTITY_INSERT ON.
+    pub identity_insert: Option<IdentityInsert>,
     /// The triggers that are running within each other, innermost last.
     pub triggers: Vec<Firing>,
     /// Temporary tables and procedures that nobody can see any more, to be dropped when no transaction is open.
@@ -182,8 +183,8 @@ pub struct State {
 #[derive(Debug)]
 pub struct Home {
     pub database: Arc<str>,
-    /// The database of the seat that is kept for it.
-    pub seat: DbId,
+    /// The database of the share that is kept for it.
+    pub shared: DbId,
 }
 
 /// Whether a column that says neither NULL nor NOT NULL allows NULL: by ANSI_NULL_DFLT_ON and _OFF, and where both are OFF

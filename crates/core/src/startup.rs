@@ -17,13 +17,12 @@ use std::sync::{Arc, OnceLock};
 use duramen_access::database_options::option;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, Registry};
+use duramen_format::version::{refuse_newer, too_new};
 use duramen_os::sync::{Condvar, Mutex, RwLock, channel};
 use duramen_os::{Env, IoError, OpenOptions, thread};
-use duramen_storage::format::version::{refuse_newer, too_new, version_of_file};
-use duramen_storage::{
-    CreateDatabase, DOUBLEWRITE_VERSION, Database, Engine, EngineConfig, Notice,
-    doublewrite_version, remove_old_spills,
-};
+use duramen_pool::{DOUBLEWRITE_VERSION, doublewrite_version};
+use duramen_storage::version_of_file;
+use duramen_storage::{CreateDatabase, Database, Engine, EngineConfig, Notice, remove_old_spills};
 use duramen_txn::gate::GateHub;
 use duramen_wal::Growth;
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_access::open_db::OpenDb;
+use duramen_backup::Restores;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::DatabaseEntry;
 use duramen_os::IoError;
@@ -257,7 +258,7 @@ impl Databases {
                 }
             }
             let files = self.restore_files(&gone.entry);
-            self.engine.forget_page_restore(&files)?;
+            Restores::new(&self.engine, &files).forget_page_restore()?;
         }
         Ok(())
     }

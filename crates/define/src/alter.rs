@@ -8,7 +8,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{
     ConstraintState, NewColumn, NewIndex, NewTable, ObjectKind, Place, TableDef, fold,
 };
-use duramen_query::bind::Exposed;
+use duramen_planner::bind::Exposed;
 use duramen_tsql::ast::{self, AlterTableAction};
 use duramen_txn::LockMode;
 use duramen_types::{ConvertCtx, SqlType, TypeId, Value, convert};
@@ -206,7 +206,7 @@ impl Ddl<'_> {
         };
         let of_table = self.stored(&table)?;
         let host = self.host()?;
-        let bound = duramen_query::dml::bind_computed(host, &*of_table, text, new.ty)?;
+        let bound = duramen_planner::dml::bind_computed(host, &*of_table, text, new.ty)?;
         let mut vars = Vec::new();
         let mut cx = duramen_query::Cx::new(host, &mut vars, host.convert_ctx());
         let mut value = |row: &[Value]| bound.eval(row, &mut cx);

@@ -10,8 +10,8 @@ use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::{
     ConstraintState, ForeignKeyDef, NewCheck, NewColumn, NewForeignKey, ObjectKind, TableDef, fold,
 };
-use duramen_query::Binder;
-use duramen_query::bind::{Exposed, Scope, ScopeColumn, ScopeSource};
+use duramen_planner::Binder;
+use duramen_planner::bind::{Exposed, Scope, ScopeColumn, ScopeSource};
 use duramen_tsql::ast::{self, ReferenceAction};
 use duramen_types::SqlType;
 
@@ -393,7 +393,7 @@ impl Ddl<'_> {
         let mut vars = Vec::new();
         let host = self.host()?;
         let mut cx = duramen_query::Cx::new(host, &mut vars, host.convert_ctx());
-        duramen_query::dml::verify_rows(&found, constraint, "ALTER TABLE", &mut cx)
+        duramen_planner::dml::verify_rows(&found, constraint, "ALTER TABLE", &mut cx)
     }
 
     /// The table as queries have it.

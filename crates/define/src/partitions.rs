@@ -7,7 +7,7 @@ use duramen_access::open_db::OpenDb;
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::partitions::MOST_PARTITIONS;
 use duramen_catalog::{PartitionFunctionDef, PartitionSchemeDef, Place, Snapshot, TableDef, fold};
-use duramen_query::bind::{TypeSite, resolve_type};
+use duramen_planner::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast;
 use duramen_txn::{LockDuration, LockMode, Resource};
 use duramen_types::{CollationId, SqlType, TypeId, Value};

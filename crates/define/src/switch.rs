@@ -185,7 +185,7 @@ impl Ddl<'_> {
         let mut vars = Vec::new();
         let host = self.host()?;
         let mut cx = duramen_query::Cx::new(host, &mut vars, host.convert_ctx());
-        let of_checks = duramen_query::dml::partitions_of_checks(
+        let of_checks = duramen_planner::dml::partitions_of_checks(
             &stored, &names, p.column, &between, total, &mut cx,
         );
         let (mut may, mut not_null) = of_checks?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::TypeDef;
+use duramen_planner::bind::{TypeSite, resolve_type};
 use duramen_program::table_types::alias_without_width;
-use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast;
 use duramen_types::{SqlType, TypeId};
 

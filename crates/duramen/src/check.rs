@@ -1,14 +1,14 @@
 //! `duramen check DIR`: are the files of a stopped server whole?
 //!
-//! Data and log files are checked by [`duramen_storage::check`], page by page and block by block; then, for databases
+//! Data and log files are checked by [`duramen_check`], page by page and block by block; then, for databases
 //! that fit in memory, the catalog is read and every row of every table decoded. Nothing is written. A server that died
 //! leaves pages that recovery repairs at the next start: that is said, not hidden.
 
 use std::path::Path;
 
+use duramen_check::{FileReport, check_directory};
+use duramen_format::foreign::ForeignDatabase;
 use duramen_os::{Env, IoError, OpenOptions};
-use duramen_storage::check::{FileReport, check_directory};
-use duramen_storage::format::foreign::ForeignDatabase;
 
 const USAGE: &str = "\
 usage: duramen check DIR

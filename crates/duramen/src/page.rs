@@ -6,11 +6,11 @@ use std::io::Write;
 use std::path::Path;
 
 use duramen_base::{AllocUnitId, PAGE_BYTES, PageId};
+use duramen_check::inspect::{Detail, Owner, Shape, Subject, dump};
+use duramen_format::PageBytes;
+use duramen_format::foreign::ForeignDatabase;
+use duramen_format::page::{PageRef, restore_torn_bits};
 use duramen_os::{DiskFile, Env, IoError, OpenOptions};
-use duramen_storage::format::PageBytes;
-use duramen_storage::format::foreign::ForeignDatabase;
-use duramen_storage::format::page::{PageRef, restore_torn_bits};
-use duramen_storage::inspect::{Detail, Owner, Shape, Subject, dump};
 use duramen_types::{Value, to_display};
 
 const USAGE: &str = "\

@@ -11,7 +11,7 @@ use duramen_events::instance::Instance;
 
 /// Where a statement runs; mostly the same for all of a session.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct SessionContext {
     pub instance: Arc<Instance>,
     /// Who asks.
     pub who: Arc<Who>,
@@ -23,7 +23,7 @@ pub struct Surroundings {
 /// What views and functions find again behind `Host::session`.
 #[derive(Clone)]
 pub struct Context {
-    pub around: Arc<Surroundings>,
+    pub session_context: Arc<SessionContext>,
     /// What the running statement's reads and writes run in; none while binding.
     pub execution: Option<ExecutionContext>,
 }
@@ -49,19 +49,19 @@ impl Context {
 
     /// The same in another database.
     pub fn within(&self, database: &str) -> Context {
-        let mut surroundings = (*self.around).clone();
-        surroundings.database = database.into();
+        let mut context = (*self.session_context).clone();
+        context.database = database.into();
         Context {
-            around: Arc::new(surroundings),
+            session_context: Arc::new(context),
             ..self.clone()
         }
     }
 }
 
 impl Deref for Context {
-    type Target = Surroundings;
+    type Target = SessionContext;
 
-    fn deref(&self) -> &Surroundings {
-        &self.around
+    fn deref(&self) -> &SessionContext {
+        &self.session_context
     }
 }

@@ -1,8 +1,8 @@
-//! DBCC: the statements that look into the engine or act on it, each declared once in [`STATEMENTS`].
+//! DBCC: the statements that look into the engine or act on it, each declared once, in the file that runs it.
 //!
 //! A statement is a name, the WITH options that it knows, and a function from its arguments to a [`Report`]: at most one
 //! result set (or several), then messages. The session sends the report and closes with message 2528. Names that SQL Server has and
-//! Duramen has not are in [`NOT_HERE`]: they are refused by name, and any other name is error 2526.
+//! Duramen has not are in [`NAMES`]: they are refused by name, and any other name is error 2526.
 
 mod cache;
 mod check;
@@ -25,17 +25,14 @@ use duramen_access::cancel::CancelToken;
 use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::TableDef;
+use duramen_check::inspect::IndexRows;
 use duramen_core::security::Given;
 use duramen_core::session_core::SessionCore;
 use duramen_events::instance::Instance;
-use duramen_program::rights::needs::{
-    ALTERS_OBJECT, CHANGES_STATE, FACTS, OWN, OWN_SESSIONS, OWNER, OWNER_OF_ARGUMENT, SERVER_STATE,
-};
 use duramen_program::rights::{Need, Needs, Of, Right};
 use duramen_program::sink::Columns;
 use duramen_query::Row;
 use duramen_query::host::RowStream;
-use duramen_storage::inspect::IndexRows;
 use duramen_tsql::ast::{Dbcc, DbccArg, NamedOption};
 use duramen_types::SqlType;
 
@@ -112,7 +109,7 @@ const STATISTICS: Needs = Needs::AnyOf(&[
 /// What each statement needs.
 pub(crate) fn needs() -> impl Iterator<Item = (&'static str, Needs)> {
     let clears = ("SQLPERF (..., CLEAR)", space::CLEARS);
-    let all = STATEMENTS.iter().map(|s| (s.name, s.needs));
+    let all = every().map(|s| (s.name, s.needs));
     all.chain([clears])
 }
 
@@ -123,191 +120,43 @@ pub fn trace_flags() -> impl Iterator<Item = (i64, &'static str)> {
 
 /// Name and options of every statement.
 pub fn statements() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-    STATEMENTS.iter().map(|s| (s.name, s.options))
+    every().map(|s| (s.name, s.options))
 }
 
-const STATEMENTS: &[Statement] = &[
-    Statement {
-        name: "CHECKALLOC",
-        needs: OWNER_OF_ARGUMENT,
-        args: (0, 2),
-        options: &["ALL_ERRORMSGS", "ESTIMATEONLY", "TABLERESULTS", "TABLOCK"],
-        run: check::allocation,
-    },
-    Statement {
-        name: "CHECKCATALOG",
-        needs: OWNER_OF_ARGUMENT,
-        args: (0, 1),
-        options: &[],
-        run: check::catalog,
-    },
-    Statement {
-        name: "CHECKDB",
-        needs: OWNER_OF_ARGUMENT,
-        args: (0, 2),
-        options: check::OPTIONS,
-        run: check::database,
-    },
-    Statement {
-        name: "CHECKFILEGROUP",
-        needs: OWNER,
-        args: (0, 2),
-        options: check::OPTIONS,
-        run: check::filegroup,
-    },
-    Statement {
-        name: "CHECKIDENT",
-        needs: ALTERS_OBJECT,
-        args: (1, 3),
-        options: &[],
-        run: identity::check,
-    },
-    Statement {
-        name: "CHECKTABLE",
-        needs: ALTERS_OBJECT,
-        args: (1, 2),
-        options: check::OPTIONS,
-        run: check::table,
-    },
-    Statement {
-        name: "DBINFO",
-        needs: Needs::Sysadmin,
-        args: (0, 1),
-        options: &["TABLERESULTS"],
-        run: page::database_info,
-    },
-    Statement {
-        name: "DROPCLEANBUFFERS",
-        needs: CHANGES_STATE,
-        args: (0, 0),
-        options: &[],
-        run: cache::drop_clean_buffers,
-    },
-    Statement {
-        name: "ERRORLOG",
-        needs: Needs::Sysadmin,
-        args: (0, 0),
-        options: &[],
-        run: cycle_error_log,
-    },
-    Statement {
-        name: "FLUSHPROCINDB",
-        needs: Needs::Sysadmin,
-        args: (1, 1),
-        options: &[],
-        run: cache::flush_database,
-    },
-    Statement {
-        name: "FREEPROCCACHE",
-        needs: CHANGES_STATE,
-        args: (0, 1),
-        options: &[],
-        run: cache::free_procedures,
-    },
-    Statement {
-        name: "FREESYSTEMCACHE",
-        needs: CHANGES_STATE,
-        args: (1, 2),
-        options: &["MARK_IN_USE_FOR_REMOVAL"],
-        run: cache::free_system,
-    },
-    Statement {
-        name: "IND",
-        needs: Needs::Sysadmin,
-        args: (3, 4),
-        options: &["TABLERESULTS"],
-        run: index::pages,
-    },
-    Statement {
-        name: "INPUTBUFFER",
-        needs: OWN_SESSIONS,
-        args: (1, 2),
-        options: &[],
-        run: session::input_buffer,
-    },
-    Statement {
-        name: "LOG",
-        needs: OWNER_OF_ARGUMENT,
-        args: (0, 2),
-        // Its rows are a result set either way.
-        options: &["TABLERESULTS"],
-        run: log::records,
-    },
-    Statement {
-        name: "LOGINFO",
-        needs: OWNER_OF_ARGUMENT,
-        args: (0, 1),
-        // Its rows are a result set either way.
-        options: &["TABLERESULTS"],
-        run: log::info,
-    },
-    Statement {
-        name: "OPENTRAN",
-        needs: OWNER_OF_ARGUMENT,
-        args: (0, 1),
-        options: &["TABLERESULTS"],
-        run: log::open_transaction,
-    },
-    Statement {
-        name: "PAGE",
-        needs: Needs::Sysadmin,
-        args: (3, 4),
-        options: &["TABLERESULTS"],
-        run: page::page,
-    },
-    Statement {
-        name: "SHOW_STATISTICS",
-        needs: STATISTICS,
-        args: (2, 2),
-        options: &["DENSITY_VECTOR", "HISTOGRAM", "STATS_STREAM", "STAT_HEADER"],
-        run: statistics::show,
-    },
-    Statement {
-        name: "SHRINKFILE",
-        needs: OWNER,
-        args: (1, 3),
-        options: &[],
-        run: space::shrink_file,
-    },
-    Statement {
-        name: "SQLPERF",
-        needs: SERVER_STATE,
-        args: (1, 2),
-        options: &[],
-        run: space::sql_perf,
-    },
-    Statement {
-        name: "TRACEOFF",
-        needs: Needs::Sysadmin,
-        args: (0, 64),
-        options: &[],
-        run: trace::off,
-    },
-    Statement {
-        name: "TRACEON",
-        needs: Needs::Sysadmin,
-        args: (0, 64),
-        options: &[],
-        run: trace::on,
-    },
-    Statement {
-        name: "TRACESTATUS",
-        needs: FACTS,
-        args: (0, 64),
-        options: &[],
-        run: trace::status,
-    },
-    Statement {
-        name: "USEROPTIONS",
-        needs: OWN,
-        args: (0, 0),
-        options: &[],
-        run: session::user_options,
-    },
+/// Every statement: each file below has its own.
+const FILES: &[&[Statement]] = &[
+    HERE,
+    cache::STATEMENTS,
+    check::STATEMENTS,
+    identity::STATEMENTS,
+    index::STATEMENTS,
+    log::STATEMENTS,
+    page::STATEMENTS,
+    session::STATEMENTS,
+    space::STATEMENTS,
+    statistics::STATEMENTS,
+    trace::STATEMENTS,
 ];
 
-/// Statements of SQL Server that are not here.
-const NOT_HERE: &[&str] = &[
+/// ERRORLOG is the instance's.
+const HERE: &[Statement] = &[Statement {
+    name: "ERRORLOG",
+    needs: Needs::Sysadmin,
+    args: (0, 0),
+    options: &[],
+    run: cycle_error_log,
+}];
+
+fn every() -> impl Iterator<Item = &'static Statement> {
+    FILES.iter().copied().flatten()
+}
+
+fn find(name: &str) -> Option<&'static Statement> {
+    every().find(|s| s.name == name)
+}
+
+/// Further statements of SQL Server: one that no file has is refused by its name.
+const NAMES: &[&str] = &[
     "CHECKCONSTRAINTS",
     "CLEANTABLE",
     "CLONEDATABASE",
@@ -333,11 +182,11 @@ const REPAIRS: &[&str] = &["REPAIR_ALLOW_DATA_LOSS", "REPAIR_FAST", "REPAIR_REBU
 /// 40517 for a statement, or an option of one, that is known and not supported.
 pub fn check_text(stmt: &Dbcc) -> SqlResult<()> {
     let name = stmt.name.as_str();
-    if NOT_HERE.contains(&name) {
-        return Err(not_supported(&format!("DBCC {name}")));
-    }
-    let Some(known) = STATEMENTS.iter().find(|s| s.name == name) else {
-        return Ok(());
+    let Some(known) = find(name) else {
+        return match NAMES.contains(&name) {
+            true => Err(not_supported(&format!("DBCC {name}"))),
+            false => Ok(()),
+        };
     };
     if let Some(DbccArg::Word(word)) = stmt.args.get(1)
         && let Some(repair) = REPAIRS.iter().find(|r| r.eq_ignore_ascii_case(word))
@@ -354,8 +203,8 @@ pub fn check_text(stmt: &Dbcc) -> SqlResult<()> {
 
 /// Runs the statement of that name (upper case).
 pub fn run(name: &str, call: &Call<'_>) -> SqlResult<Report> {
-    let Some(statement) = STATEMENTS.iter().find(|s| s.name == name) else {
-        return Err(if NOT_HERE.contains(&name) {
+    let Some(statement) = find(name) else {
+        return Err(if NAMES.contains(&name) {
             not_supported(&format!("DBCC {name}"))
         } else {
             incorrect()
@@ -457,12 +306,14 @@ fn not_supported(what: &str) -> SqlError {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
-    fn the_lists_are_sorted_and_apart() {
-        let here: Vec<&str> = STATEMENTS.iter().map(|s| s.name).collect();
-        assert!(here.is_sorted() && NOT_HERE.is_sorted());
-        assert!(here.iter().all(|n| !NOT_HERE.contains(n)));
+    fn names_are_one_each_and_sorted() {
+        let here: BTreeSet<&str> = every().map(|s| s.name).collect();
+        assert_eq!(here.len(), every().count());
+        assert!(NAMES.is_sorted());
     }
 }

@@ -263,10 +263,6 @@ pub fn type_of(name: &str) -> Option<(&'static str, SqlType)> {
 
 /// NULL for a name that is not in the list.
 pub fn value(session: &SessionCore, name: &str) -> Value {
-    if name == "identity_insert" {
-        let table = session.state.identity_insert.as_deref();
-        return table.map_or(Value::Null, Value::nvarchar);
-    }
     GLOBALS
         .iter()
         .find(|g| g.name == name)

@@ -139,7 +139,7 @@ pub fn functions() -> impl Iterator<Item = FunctionEntry> {
         min: f.min,
         max: f.max,
     });
-    let mut all: Vec<_> = duramen_query::function_names().chain(mine).collect();
+    let mut all: Vec<_> = duramen_planner::function_names().chain(mine).collect();
     all.sort_unstable_by_key(|f| f.doc.name);
     all.into_iter()
 }

@@ -17,10 +17,19 @@ mod page;
 mod visits;
 
 use std::collections::VecDeque;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hyper::Method;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::task::AbortHandle;
 
 use http::{Request, Response};
 use visits::Visits;
@@ -29,12 +38,17 @@ use visits::Visits;
 const REQUESTS_MAX: usize = 32;
 /// Connections that have not sent their request yet; one more, and the oldest goes.
 const COMING_MAX: usize = 64;
+/// The request line and the headers together.
+const HEAD_MAX: usize = 16 << 10;
+const HEADERS_MAX: usize = 64;
+/// A connection has had its answer by then, or does without.
+const LIFE: Duration = Duration::from_secs(30);
 const COOKIE: &str = "duramen";
 
 /// A dashboard that is being served; it ends with [`Dashboard::stop`].
 pub struct Dashboard {
     address: SocketAddr,
-    stop: Arc<AtomicBool>,
+    stop: oneshot::Sender<()>,
     visits: Arc<Visits>,
     thread: JoinHandle<()>,
 }
@@ -43,13 +57,33 @@ impl Dashboard {
     /// Listens, and reads from the server at `server`. The error is the operating system's.
     pub fn start(listen: SocketAddr, server: SocketAddr) -> std::io::Result<Dashboard> {
         let listener = TcpListener::bind(listen)?;
+        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let stop = Arc::new(AtomicBool::new(false));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(REQUESTS_MAX)
+            .thread_name("dashboard login")
+            .build()?;
         let visits = Arc::new(Visits::new(server));
-        let (stopped, known) = (Arc::clone(&stop), Arc::clone(&visits));
+        let site = Arc::new(Site {
+            visits: Arc::clone(&visits),
+            answered: Arc::new(Semaphore::new(REQUESTS_MAX)),
+            coming: Coming::default(),
+        });
+        let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name("dashboard".to_owned())
-            .spawn(move || accept(&listener, &stopped, &known))?;
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = accept(listener, site) => {}
+                        _ = stopped => {}
+                    }
+                });
+                // A login that is being tried ends by itself.
+                runtime.shutdown_background();
+            })?;
         Ok(Dashboard {
             address,
             stop,
@@ -65,113 +99,120 @@ impl Dashboard {
 
     /// Ends it and everybody's visit.
     pub fn stop(self) {
-        self.stop.store(true, Ordering::SeqCst);
-        // The listener looks at the flag when somebody comes.
-        drop(TcpStream::connect(self.address));
+        let _ = self.stop.send(());
         let _ = self.thread.join();
         self.visits.end_all();
     }
 }
 
+/// What all connections share.
+struct Site {
+    visits: Arc<Visits>,
+    /// A permit for each request that is being answered.
+    answered: Arc<Semaphore>,
+    coming: Coming,
+}
+
 /// Connections whose request is still coming, oldest first. Whoever opens many and sends nothing loses the oldest of them;
 /// a request that comes at once is never among those for long.
 #[derive(Default)]
-struct Coming {
-    streams: std::sync::Mutex<VecDeque<(u64, TcpStream)>>,
-}
+struct Coming(Mutex<VecDeque<(u64, AbortHandle)>>);
 
 impl Coming {
-    fn add(&self, id: u64, stream: &TcpStream) {
-        let (Ok(mut all), Ok(own)) = (self.streams.lock(), stream.try_clone()) else {
-            return;
-        };
-        all.push_back((id, own));
+    fn add(&self, id: u64, connection: AbortHandle) {
+        let mut all = visits::lock(&self.0);
+        all.push_back((id, connection));
         if all.len() > COMING_MAX
             && let Some((_, oldest)) = all.pop_front()
         {
-            let _ = oldest.shutdown(std::net::Shutdown::Both);
+            oldest.abort();
         }
     }
 
     fn remove(&self, id: u64) {
-        if let Ok(mut all) = self.streams.lock() {
-            all.retain(|(known, _)| *known != id);
-        }
+        visits::lock(&self.0).retain(|(known, _)| *known != id);
     }
 }
 
-fn accept(listener: &TcpListener, stop: &AtomicBool, visits: &Arc<Visits>) {
-    let running = Arc::new(AtomicUsize::new(0));
-    let coming = Arc::new(Coming::default());
-    let mut last = 0;
-    for stream in listener.incoming() {
-        if stop.load(Ordering::SeqCst) {
-            return;
-        }
-        let Ok(stream) = stream else {
+async fn accept(listener: TcpListener, site: Arc<Site>) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+        return;
+    };
+    for id in 0.. {
+        let Ok((stream, _)) = listener.accept().await else {
             // Out of descriptors, most likely: the next may find some.
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        last += 1;
-        let id = last;
-        coming.add(id, &stream);
-        let (visits, running) = (Arc::clone(visits), Arc::clone(&running));
-        let of_request = Arc::clone(&coming);
-        let spawned = std::thread::Builder::new()
-            .name("dashboard request".to_owned())
-            .spawn(move || {
-                let request = http::read(&stream);
-                of_request.remove(id);
-                match running.fetch_add(1, Ordering::SeqCst) >= REQUESTS_MAX {
-                    true => http::send(&stream, Response::text(503, "Too many requests at once.")),
-                    false => serve(&stream, request, &visits),
-                }
-                running.fetch_sub(1, Ordering::SeqCst);
-            });
-        if spawned.is_err() {
-            coming.remove(id);
-        }
+        let of_connection = Arc::clone(&site);
+        let task = tokio::spawn(async move {
+            let served = serve(id, stream, &of_connection);
+            let _ = tokio::time::timeout(LIFE, served).await;
+            of_connection.coming.remove(id);
+        });
+        site.coming.add(id, task.abort_handle());
     }
 }
 
-fn serve(stream: &TcpStream, request: Result<Request, http::Refused>, visits: &Arc<Visits>) {
-    let response = match request {
-        Ok(request) => answer(&request, visits),
-        Err(http::Refused::Gone) => return,
-        Err(http::Refused::With(status, why)) => Response::text(status, why),
-    };
-    http::send(stream, response);
+/// One request and its answer; whether that arrives is the client's affair. Its permit is given back with the connection, so
+/// that answers that nobody takes are bounded too.
+async fn serve(id: u64, stream: TcpStream, site: &Arc<Site>) {
+    let permit: Mutex<Option<OwnedSemaphorePermit>> = Mutex::default();
+    let service = service_fn(async |request| {
+        let request = Request::read(request).await;
+        site.coming.remove(id);
+        let Ok(own) = Arc::clone(&site.answered).try_acquire_owned() else {
+            return Ok::<_, Infallible>(http::text(503, "Too many requests at once."));
+        };
+        *visits::lock(&permit) = Some(own);
+        Ok(match request {
+            Ok(request) => answer(&request, &site.visits).await,
+            Err(refused) => refused,
+        })
+    });
+    let connection = http1::Builder::new()
+        .keep_alive(false)
+        .title_case_headers(true)
+        .max_buf_size(HEAD_MAX)
+        .max_headers(HEADERS_MAX)
+        .timer(TokioTimer::new())
+        .header_read_timeout(http::PATIENCE)
+        .serve_connection(TokioIo::new(stream), service);
+    let _ = connection.await;
 }
 
-fn answer(request: &Request, visits: &Arc<Visits>) -> Response {
+async fn answer(request: &Request, visits: &Arc<Visits>) -> Response {
     let visit = request.cookie(COOKIE).and_then(|token| visits.get(&token));
-    match (request.method.as_str(), request.path.as_str(), visit) {
-        ("GET", "/", Some(visit)) => Response::html(200, page::whole(&visit)),
-        ("GET", "/", None) => Response::html(200, page::login(None)),
-        ("GET", "/live", Some(visit)) => Response::html(200, page::live(&visit)),
-        ("GET", "/live", None) => Response::text(401, "Log in first."),
-        ("GET", "/live.js", _) => Response::script(page::SCRIPT),
-        ("POST", "/login", _) => log_in(request, visits),
-        ("POST", "/logout", visit) => {
+    match (&request.method, request.path.as_str(), visit) {
+        (&Method::GET, "/", Some(visit)) => http::html(200, page::whole(&visit)),
+        (&Method::GET, "/", None) => http::html(200, page::login(None)),
+        (&Method::GET, "/live", Some(visit)) => http::html(200, page::live(&visit)),
+        (&Method::GET, "/live", None) => http::text(401, "Log in first."),
+        (&Method::GET, "/live.js", _) => http::script(page::SCRIPT),
+        (&Method::POST, "/login", _) => log_in(request, visits).await,
+        (&Method::POST, "/logout", visit) => {
             if let Some(visit) = visit {
                 visits.end(&visit);
             }
-            Response::go_to("/", &format!("{COOKIE}=; Max-Age=0; {COOKIE_RULES}"))
+            http::go_to("/", &format!("{COOKIE}=; Max-Age=0; {COOKIE_RULES}"))
         }
-        ("GET" | "HEAD", ..) => Response::text(404, "There is no such page."),
-        _ => Response::text(405, "Only GET and POST are understood."),
+        (&Method::GET | &Method::HEAD, ..) => http::text(404, "There is no such page."),
+        _ => http::text(405, "Only GET and POST are understood."),
     }
 }
 
 /// For this site alone, never for scripts.
 const COOKIE_RULES: &str = "Path=/; HttpOnly; SameSite=Lax";
 
-fn log_in(request: &Request, visits: &Arc<Visits>) -> Response {
+/// The server's answer is waited for aside, where others need not wait too.
+async fn log_in(request: &Request, visits: &Arc<Visits>) -> Response {
     let field = |name: &str| request.form.get(name).cloned().unwrap_or_default();
-    match visits.begin(&field("user"), &field("password")) {
-        Ok(token) => Response::go_to("/", &format!("{COOKIE}={token}; {COOKIE_RULES}")),
-        Err(why) => Response::html(403, page::login(Some(&why))),
+    let (visits, user, password) = (Arc::clone(visits), field("user"), field("password"));
+    let begun = tokio::task::spawn_blocking(move || visits.begin(&user, &password));
+    match begun.await {
+        Ok(Ok(token)) => http::go_to("/", &format!("{COOKIE}={token}; {COOKIE_RULES}")),
+        Ok(Err(why)) => http::html(403, page::login(Some(&why))),
+        Err(_) => http::text(503, "The login was given up."),
     }
 }
 

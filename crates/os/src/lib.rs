@@ -24,7 +24,7 @@
 //! | `sparing`, `volatile`, `open_files` | files that leave room alone, files that may be lost, which are open |
 //! | `aligned`, `pages` | memory for direct writes and for a buffer pool |
 //! | `memory`, `heap` | one broker of an instance's memory, and what the process has allocated |
-//! | `machine`, `time`, `random` | facts of the machine, clocks, random numbers |
+//! | `machine`, `time`, `random`, `rng` | facts of the machine, clocks, random numbers |
 //! | `thread`, `sync`, `stack` | threads, locks and channels, the stack that is left |
 //! | `sim` | a world decided by a seed: threads, time, randomness and disk |
 
@@ -43,6 +43,7 @@ mod open_files;
 mod pages;
 pub mod random;
 mod real;
+mod rng;
 pub mod sim;
 mod sparing;
 pub mod stack;

@@ -4,7 +4,7 @@ use std::ops::{Add, AddAssign, Sub};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::sim::sched;
+use crate::sim::sched::{self, nanos};
 
 /// Nanoseconds of a second.
 const NANOS: u64 = 1_000_000_000;
@@ -50,10 +50,6 @@ impl AddAssign<Duration> for Instant {
     fn add_assign(&mut self, d: Duration) {
         *self = *self + d;
     }
-}
-
-pub(crate) fn nanos(d: Duration) -> u64 {
-    u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Wall clock time in nanoseconds since 1970-01-01 00:00:00 UTC.

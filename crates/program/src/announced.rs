@@ -1,6 +1,6 @@
 //! INSERT BULK between its text and its rows.
 
-use duramen_query::host::TableColumn;
+use duramen_query::host::{StoredId, TableColumn};
 use duramen_tsql::ast;
 
 /// What an INSERT BULK has announced.
@@ -12,8 +12,8 @@ pub struct Announced {
     pub defaults: Vec<Option<String>>,
     /// `INSERT table (columns) SELECT ... FROM @bulk`.
     pub text: String,
-    /// The full name of a table whose identity column is among the columns.
-    pub identity_of: Option<String>,
+    /// The table, when its identity column is among the columns.
+    pub identity_of: Option<StoredId>,
     /// The table whose constraints are not tested.
     pub unchecked: Option<ast::ObjectName>,
     /// ORDER: columns of the rows, and whether each descends.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use duramen_base::given_up::Bulky;
-use duramen_query::dml::Dml;
-use duramen_query::{Expr, Plan, Sizes};
+use duramen_planner::Sizes;
+use duramen_planner::dml::Dml;
+use duramen_query::{Expr, Plan};
 
 /// How often a statement is bound again because its tables were defined anew while it waited for their locks.
 pub const REBINDS: usize = 10;

@@ -1,7 +1,7 @@
 //! Compatibility levels: what each changes, and how that is followed here.
 //!
 //! `ALTER DATABASE ... SET COMPATIBILITY_LEVEL` takes those of SQL Server 2008 to 2022. A level decides for the language
-//! spoken in its database: a session's conversions (`Options::level`), what a text may name (`query::bind::levels`).
+//! spoken in its database: a session's conversions (`Options::level`), what a text may name (`planner::bind::levels`).
 //! Modules of the system speak that of 160 wherever they are called. What a level changes of plans alone, and no answer, is
 //! not followed.
 //! <https://learn.microsoft.com/sql/t-sql/statements/alter-database-transact-sql-compatibility-level>
@@ -48,9 +48,9 @@ pub const DIFFERENCES: &[Difference] = &[
     row(
         110,
         "the default style of time and datetime2 in computed columns is 121, before it was 0",
-        Yes("query::bind::levels"),
+        Yes("planner::bind::levels"),
     ),
-    row(110, "TRY_CONVERT", Yes("195 before: query::bind::levels")),
+    row(110, "TRY_CONVERT", Yes("195 before: planner::bind::levels")),
     row(
         110,
         "adding a date, time, datetime2 or datetimeoffset to a datetime or smalldatetime is error 402",
@@ -95,7 +95,11 @@ pub const DIFFERENCES: &[Difference] = &[
         "the collation of $action in contained databases",
         NOT_HERE,
     ),
-    row(130, "STRING_SPLIT", Yes("208 before: query::bind::levels")),
+    row(
+        130,
+        "STRING_SPLIT",
+        Yes("208 before: planner::bind::levels"),
+    ),
     row(
         130,
         "OPENJSON",
@@ -162,17 +166,17 @@ pub const DIFFERENCES: &[Difference] = &[
     row(
         160,
         "GENERATE_SERIES",
-        Yes("208 before: query::bind::levels"),
+        Yes("208 before: planner::bind::levels"),
     ),
     row(
         160,
         "the WINDOW clause",
-        Yes("102 before: query::bind::levels"),
+        Yes("102 before: planner::bind::levels"),
     ),
     row(
         160,
         "LTRIM and RTRIM with characters",
-        Yes("174 before: query::bind::levels"),
+        Yes("174 before: planner::bind::levels"),
     ),
     row(
         160,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::ObjectId;
-use duramen_query::memory::MemoryTable;
+use duramen_planner::memory::MemoryTable;
 
 /// A trigger that is running.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use duramen_base::SqlResult;
 use duramen_os::time::{self, Instant};
+use duramen_planner::showplan::{PlanLine, Took};
 use duramen_query::profile::Profile;
-use duramen_query::showplan::{PlanLine, Took};
 
 use crate::plan_xml;
 use crate::planned::Planned;

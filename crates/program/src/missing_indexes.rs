@@ -1,6 +1,6 @@
 //! Indexes that plans would have been cheaper with: the source of `sys.dm_db_missing_index_*`.
 //!
-//! What a plan misses is found when it is bound ([`duramen_query::missing_indexes`]) and kept here with how often such plans
+//! What a plan misses is found when it is bound ([`duramen_planner::missing_indexes`]) and kept here with how often such plans
 //! were bound; executions are added with the statement's other figures (`statement_stats`), in the same lots. All of it is
 //! in memory: a start begins with none.
 //!
@@ -19,7 +19,7 @@ use duramen_base::{DbId, ObjectId};
 use duramen_catalog::TableDef;
 use duramen_os::sync::Mutex;
 use duramen_os::time;
-use duramen_query::MissingIndex;
+use duramen_planner::MissingIndex;
 use duramen_query::host::StoredId;
 use duramen_tsql::ast::bracketed;
 

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use duramen_base::SqlResult;
-use duramen_query::showplan::{PlannedStatement, Took, document};
+use duramen_planner::showplan::{PlannedStatement, Took, document};
 
 use crate::planned::{Planned, query_hash};
 use crate::program::shown::kind_of;

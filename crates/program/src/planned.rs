@@ -1,10 +1,10 @@
 //! What a statement's plan looks like, line by line, and the number that goes with its text.
 
 use duramen_base::{SqlResult, given_up};
+use duramen_planner::dml::Dml;
+use duramen_planner::showplan::{PlanLine, lines_of, of_expression};
 use duramen_query::Plan;
-use duramen_query::dml::Dml;
 use duramen_query::host::Parallelism;
-use duramen_query::showplan::{PlanLine, lines_of, of_expression};
 
 use crate::bound::Bound;
 

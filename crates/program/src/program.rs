@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 use duramen_base::given_up::Bulky;
 use duramen_base::{SqlError, SqlResult, given_up, messages};
-use duramen_query::bind::{TypeSite, resolve_type};
-use duramen_query::memory::MemoryTableDef;
+use duramen_planner::bind::{TypeSite, resolve_type};
+use duramen_planner::memory::MemoryTableDef;
 use duramen_tsql::ast::{self, Statement, StatementKind};
 use duramen_types::SqlType;
 

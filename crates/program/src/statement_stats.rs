@@ -15,7 +15,7 @@ use duramen_catalog::ModuleDef;
 use duramen_observe::{CpuMark, ThreadWork};
 use duramen_os::sync::Mutex;
 use duramen_os::time::{self, Instant};
-use duramen_query::showplan::plan_hash;
+use duramen_planner::showplan::plan_hash;
 
 use crate::missing_indexes::Missed;
 use crate::planned::Planned;

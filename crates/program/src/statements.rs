@@ -16,6 +16,8 @@ use crate::rights::{Need, Needs, Of, Right};
 #[derive(Debug)]
 pub struct Statement {
     pub name: &'static str,
+    /// `Type` in SHOWPLAN_ALL and `StatementType` in its XML.
+    pub shown: &'static str,
     /// The command of its DONE token.
     pub done: u16,
     /// The name of the transaction that it begins where none is open.
@@ -163,9 +165,19 @@ macro_rules! any {
     ($($right:ident $of:ident),+) => { Needs::AnyOf(const { &[$(one(Right::$right, Of::$of)),+] }) };
 }
 
-/// kind, name; DONE, transaction, request; traits; audit; rights; what it does.
+/// What a showplan calls a statement: its name, but where that is another.
+macro_rules! shown {
+    ($name:literal) => {
+        $name
+    };
+    ($name:literal $shown:literal) => {
+        $shown
+    };
+}
+
+/// kind, name (and what a showplan calls it, where that is another); DONE, transaction, request; traits; audit; rights; what it does.
 macro_rules! statements {
-    ($($kind:ident $name:literal, $done:expr, $transaction:literal, $request:literal, [$($trait:ident)*], $audit:expr, $needs:expr,
+    ($($kind:ident $name:literal $(as $shown:literal)?, $done:expr, $transaction:literal, $request:literal, [$($trait:ident)*], $audit:expr, $needs:expr,
         $does:literal;)*) => {
         /// Which statement it is.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -177,6 +189,7 @@ macro_rules! statements {
         /// All rows, in the order of [`Kind`].
         pub static ROWS: &[Statement] = &[$(Statement {
             name: $name,
+            shown: shown!($name $($shown)?),
             done: $done,
             transaction: $transaction,
             request: $request,
@@ -365,7 +378,7 @@ statements! {
 
     Use "USE", OTHER, "USE", "USE DATABASE", [], NOTHING, any!(Connect NamedDatabase),
         "makes a database the current one";
-    Execute "EXECUTE", EXECUTE, "EXECUTE", "EXECUTE", [], NOTHING, any!(Execute Object),
+    Execute "EXECUTE" as "EXECUTE PROC", EXECUTE, "EXECUTE", "EXECUTE", [], NOTHING, any!(Execute Object),
         "calls a procedure or runs a string";
     ExecuteAs "EXECUTE AS", OTHER, "EXECUTE AS", "EXECUTE AS", [], NOTHING, Needs::NotHere,
         "goes on with the rights of somebody else";
@@ -375,7 +388,7 @@ statements! {
         "names a cursor over a query";
     Cursor "OPEN, FETCH, CLOSE, DEALLOCATE", OTHER, "CURSOR", "FETCH CURSOR", [], NOTHING, Needs::NotHere,
         "opens a cursor, reads from it and ends it";
-    SetOption "SET", SET, "SET", "SET COMMAND", [], NOTHING, ASKS,
+    SetOption "SET" as "SET ON/OFF", SET, "SET", "SET COMMAND", [], NOTHING, ASKS,
         "sets an option of the session";
     Declare "DECLARE", OTHER, "DECLARE", "DECLARE", [FUNCTION], NOTHING, OWN,
         "names variables and table variables";

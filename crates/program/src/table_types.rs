@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ModuleDef;
-use duramen_query::memory::{MemoryTable, MemoryTableDef};
+use duramen_planner::memory::{MemoryTable, MemoryTableDef};
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 use duramen_types::{SqlType, Value};

@@ -1,14 +1,15 @@
 //! `DECLARE @t TABLE (...)`: the declaration as a table in memory.
 //!
 //! Table variables live as long as their batch, are emptied by nothing but DELETE, and take no part in transactions:
-//! [`duramen_query::memory`].
+//! [`duramen_planner::memory`].
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{MOST_COLUMNS, too_many_columns};
-use duramen_query::bind::{TypeSite, resolve_type};
+use duramen_planner::bind::{TypeSite, resolve_type};
+use duramen_planner::dml::bind_computed_as;
+use duramen_planner::memory::{KeyKind, MemoryKey, MemoryTable, MemoryTableDef};
 use duramen_query::host::{Nowhere, TableColumn};
-use duramen_query::memory::{KeyKind, MemoryKey, MemoryTable, MemoryTableDef};
-use duramen_query::rules::{CheckRule, Generated, bind_computed_as};
+use duramen_query::rules::{CheckRule, Generated};
 use duramen_tsql::ast::{self, ConstraintKind, TableElement};
 use duramen_types::{SqlType, TypeId};
 

@@ -1,7 +1,7 @@
 //! Variables that a text uses and does not declare. They are found before anything is bound, whatever the statements name.
 
 use duramen_base::{SqlError, messages};
-use duramen_query::bind::REFUSED_GLOBALS;
+use duramen_planner::bind::REFUSED_GLOBALS;
 use duramen_tsql::ast::{VariableRole, VariableUse};
 
 use crate::named::Named;

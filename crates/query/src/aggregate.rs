@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, given_up, messages};
+use duramen_columns::hash::SplitMap;
+use duramen_columns::steps::ordered_while;
 use duramen_types::{BinaryOp, CollationId, Decimal, SqlType, TypeId, Value, cp1252};
 
-use crate::batch;
 use crate::cx::Cx;
 use crate::expr::Expr;
-use crate::hash::SplitMap;
 use crate::kept::{Held, Leaving, row_bytes};
 use crate::key::{KeySet, RowKey, compare_keys, compare_nullable};
 use crate::plan::{Aggregate, AggregateKind, Row};
@@ -382,7 +382,11 @@ fn joined(state: State, aggregate: &Aggregate, cx: &Cx<'_>) -> SqlResult<Value> 
     let order = match &aggregate.list {
         Some((_, by)) if !by.is_empty() => {
             let compare = |a: usize, b: usize| compare_keys(by, &parts[a].0, &parts[b].0);
-            Some(batch::ordered(parts.len(), compare, cx)?)
+            Some(ordered_while(
+                &|| cx.check_cancelled(),
+                parts.len(),
+                compare,
+            )?)
         }
         _ => None,
     };

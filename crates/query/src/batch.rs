@@ -23,16 +23,14 @@ mod accumulator;
 mod aggregate;
 mod built;
 mod compared;
-mod crew;
-mod direct;
 mod exchange;
 mod grouped;
 mod handed;
+mod helpers;
 mod join;
 mod join_blocks;
 mod join_groups;
 mod kept;
-mod kernels;
 mod keys;
 mod lists;
 mod merge;
@@ -42,7 +40,6 @@ mod repartition;
 mod sort;
 mod source;
 mod spilled;
-mod steps;
 mod store;
 mod stream;
 mod values;
@@ -64,20 +61,19 @@ use crate::profile::counted;
 use crate::window;
 
 pub(crate) use built::{Build, Built};
-pub(crate) use crew::Dealt;
 pub(crate) use handed::{Handed, compared, distinct, grouped, joined, sorted, windowed};
-pub(crate) use join::builds_left;
+pub(crate) use helpers::Dealt;
+pub use join::builds_left;
 pub use kept::{Keeper, Kept};
 pub(crate) use repartition::Incoming;
 pub use source::{Rows, batch_of_types};
-pub(crate) use steps::{ordered, ordered_while};
 pub use values::{ValueFile, ValueSorter};
 
 /// Rows that operators gather before they hand them on.
 pub const BATCH_ROWS: usize = 1024;
 /// Bytes of those, about, where there is more than one row: several batches are on their way at a time, and only the last of
 /// them, which waits for the client, is told of.
-pub(crate) const BATCH_BYTES: usize = 512 << 10;
+pub const BATCH_BYTES: usize = 512 << 10;
 
 /// The same while the server is short of memory.
 const SHORT_BYTES: usize = 64 << 10;

@@ -42,17 +42,17 @@ macro_rules! inputs {
 }
 
 /// The inputs of a node, in their order.
-pub(crate) fn each_input<'p>(node: &'p Node, f: &mut dyn FnMut(&'p Plan)) {
+pub fn each_input<'p>(node: &'p Node, f: &mut dyn FnMut(&'p Plan)) {
     inputs!(node, f, f);
 }
 
 /// The same to be changed, zones aside.
-pub(crate) fn each_input_mut(node: &mut Node, f: &mut dyn FnMut(&mut Plan)) {
+pub fn each_input_mut(node: &mut Node, f: &mut dyn FnMut(&mut Plan)) {
     inputs!(node, f, |_: &mut Arc<Plan>| {});
 }
 
 /// The node over other inputs: what `f` makes of each, in their order; a zone stays as it is.
-pub(crate) fn with_inputs(mut node: Node, f: &mut dyn FnMut(Plan) -> Plan) -> Node {
+pub fn with_inputs(mut node: Node, f: &mut dyn FnMut(Plan) -> Plan) -> Node {
     each_input_mut(&mut node, &mut |p| {
         let input = std::mem::replace(p, Plan::one_row());
         *p = f(input);
@@ -66,7 +66,7 @@ fn seek_exprs<'s>(seek: &'s Seek, f: &mut dyn FnMut(&'s Expr)) {
 }
 
 /// The expressions of a node itself.
-pub(crate) fn each_expr<'p>(plan: &'p Plan, f: &mut dyn FnMut(&'p Expr)) {
+pub fn each_expr<'p>(plan: &'p Plan, f: &mut dyn FnMut(&'p Expr)) {
     match &plan.node {
         Node::OneRow | Node::WorkTable { .. } | Node::Recursive { .. } | Node::Parallel { .. } => {}
         Node::Distinct { .. } | Node::Concat(_) | Node::SetOperation { .. } => {}
@@ -117,7 +117,7 @@ pub(crate) fn each_expr<'p>(plan: &'p Plan, f: &mut dyn FnMut(&'p Expr)) {
 }
 
 /// The plans of an expression's subqueries, those within them not.
-pub(crate) fn each_subquery<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e Arc<Plan>)) {
+pub fn each_subquery<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e Arc<Plan>)) {
     match &e.kind {
         Kind::Scalar(p)
         | Kind::Exists(p)

@@ -22,8 +22,8 @@ const MAX_VALUE: usize = 2_147_483_647;
 
 /// The rows that a statement wrote and those that it took away: what `inserted` and `deleted` show.
 pub struct Changed {
-    pub(crate) inserted: Spool,
-    pub(crate) deleted: Spool,
+    pub inserted: Spool,
+    pub deleted: Spool,
 }
 
 impl Changed {
@@ -64,9 +64,9 @@ pub struct Cx<'a> {
     /// Who says whether there is room for a large value, where the host does not know.
     pub lender: Option<&'a Arc<Workspace>>,
     /// Where the rows of a modified table lie: the scan of the target adds a column that counts into this.
-    pub(crate) locators: Vec<Locator>,
+    pub locators: Vec<Locator>,
     /// Those stay until all rows have been found: they are counted.
-    pub(crate) keeps_locators: bool,
+    pub keeps_locators: bool,
     /// Every operator runs row by row: what tests hold the operators over columns against.
     pub row_by_row: bool,
     /// The running statement may use more than one thread: no MAXDOP 1 forbids it.
@@ -90,7 +90,7 @@ pub struct Cx<'a> {
     /// SET ROWCOUNT: how many rows a statement gives out or changes at most.
     pub row_limit: u64,
     /// Rows of an OUTPUT clause for the client.
-    pub(crate) output: Option<Box<Spool>>,
+    pub output: Option<Box<Spool>>,
     /// The last identity value that the statement made or was given.
     pub identity: Option<i64>,
     /// What a change of a table with triggers did, when they ask for it.

@@ -13,6 +13,6 @@ pub struct ExecutionContext {
     pub view: Arc<OnceLock<ReadView>>,
     /// What the session's replies depend on.
     pub deps: Arc<SessionDeps>,
-    /// The number of the database that the session has its seat in: not the current one within a module of another.
-    pub seat: u16,
+    /// The number of the database that the session has its share of: not the current one within a module of another.
+    pub shared: u16,
 }

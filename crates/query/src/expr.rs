@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use duramen_base::given_up::after_step;
 use duramen_base::{SqlResult, messages};
+use duramen_columns::CompareOp;
 use duramen_types::collate::compare_long_units;
 use duramen_types::{LikePattern, SqlType, Value};
 
@@ -25,40 +26,6 @@ pub struct Expr {
     pub kind: Kind,
     pub ty: SqlType,
     pub nullable: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CompareOp {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-impl CompareOp {
-    pub fn holds(self, o: Ordering) -> bool {
-        match self {
-            CompareOp::Eq => o == Ordering::Equal,
-            CompareOp::Ne => o != Ordering::Equal,
-            CompareOp::Lt => o == Ordering::Less,
-            CompareOp::Le => o != Ordering::Greater,
-            CompareOp::Gt => o == Ordering::Greater,
-            CompareOp::Ge => o != Ordering::Less,
-        }
-    }
-
-    /// The operator with its sides exchanged.
-    pub fn mirrored(self) -> CompareOp {
-        match self {
-            CompareOp::Lt => CompareOp::Gt,
-            CompareOp::Le => CompareOp::Ge,
-            CompareOp::Gt => CompareOp::Lt,
-            CompareOp::Ge => CompareOp::Le,
-            same => same,
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -432,7 +399,7 @@ impl Expr {
     }
 
     /// The expression over a row that starts `width` columns later in the joined row.
-    pub(crate) fn shifted(&self, width: usize) -> Expr {
+    pub fn shifted(&self, width: usize) -> Expr {
         fn walk(e: &mut Expr, width: usize) {
             if let Kind::Column { depth: 0, index } = &mut e.kind {
                 *index -= width;

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use duramen_base::{PageId, SqlResult};
+use duramen_base::{DbId, PageId, SqlResult};
+use duramen_columns::statistics::ColumnStatistics;
 use duramen_tsql::ast;
 use duramen_types::batch::Column;
 use duramen_types::{SqlType, Value};
@@ -18,7 +19,6 @@ use crate::locking::ScanLock;
 use crate::plan::{Columns, OutColumn, Row};
 use crate::rules::{Generated, Rules};
 use crate::spill::{SpillFile, SpilledInMemory, Workspace};
-use crate::statistics::ColumnStatistics;
 
 /// What a row operator keeps without asking. *Assumed*: what hundreds of operators may have beside all that is counted.
 pub const KEPT_UNASKED: usize = 64 << 10;
@@ -86,7 +86,7 @@ pub enum Locator {
 
 impl Locator {
     /// Bytes of memory, about.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let own = size_of::<Locator>();
         match self {
             Locator::Key(values) => own + row_bytes(values),
@@ -299,6 +299,14 @@ pub struct StoredId {
     pub object: i32,
 }
 
+impl StoredId {
+    /// Whether other sessions know it, too, and may add an index to it: neither in tempdb nor the system's own.
+    pub fn is_common(self) -> bool {
+        const FIRST_USER_OBJECT: i32 = 100;
+        self.database != DbId::TEMPDB.0 && self.object >= FIRST_USER_OBJECT
+    }
+}
+
 /// A table that holds rows: stored, temporary, or a variable.
 pub trait Table: fmt::Debug + Send + Sync {
     fn name(&self) -> &str;
@@ -308,7 +316,7 @@ pub trait Table: fmt::Debug + Send + Sync {
     fn place(&self) -> (&str, &str) {
         ("", self.full_name())
     }
-    /// Where a catalog has it; `None` for tables that no other session knows, and for the system's.
+    /// Where a catalog has it; `None` for variables and whatever else lies in memory alone.
     fn stored_id(&self) -> Option<StoredId> {
         None
     }
@@ -603,6 +611,11 @@ pub trait Host {
     /// The collation of the current database: of literals, variables and what else has none of its own.
     fn collation(&self) -> duramen_types::CollationId {
         duramen_types::CollationId::DEFAULT
+    }
+    /// SET IDENTITY_INSERT, as the statement that is bound finds it: whether the table is given values for its identity
+    /// column.
+    fn identity_insert(&self, _table: &dyn Table) -> bool {
+        false
     }
     /// SET ANSI_NULLS, as the statement that is bound finds it.
     fn ansi_nulls(&self) -> bool {

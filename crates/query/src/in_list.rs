@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_columns::steps::ordered_while;
 use duramen_types::{CollationId, Value, compare};
 
-use crate::batch::{ValueFile, ValueSorter, ordered};
+use crate::batch::{ValueFile, ValueSorter};
 use crate::cx::Cx;
 use crate::kept::{Held, value_bytes};
 use crate::plan::Plan;
@@ -119,7 +120,7 @@ fn in_order(
     cx: &mut Cx<'_>,
 ) -> SqlResult<Vec<Value>> {
     let before = |a: usize, b: usize| compare(&values[a], &values[b], collation);
-    let order = ordered(values.len(), before, cx)?;
+    let order = ordered_while(&|| cx.check_cancelled(), values.len(), before)?;
     let take = |at: u32| std::mem::take(&mut values[at as usize]);
     Ok(order.into_iter().map(take).collect())
 }

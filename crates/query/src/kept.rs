@@ -240,7 +240,7 @@ impl ByNumber {
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.of.rows
     }
 
@@ -302,7 +302,7 @@ impl SpoolReader {
             return Ok(Some(some));
         }
         match &mut self.rest {
-            Some(file) => file.next(),
+            Some(file) => file.next_rows(),
             None => Ok(None),
         }
     }

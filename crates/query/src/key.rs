@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use duramen_columns::hash::SplitMap;
 use duramen_types::{CollationId, Value, hash_key};
 
 use crate::expr::Expr;
-use crate::hash::SplitMap;
 use crate::plan::{OutColumn, Row, SortKey};
 
 /// A list of values with the collations to compare them by.

@@ -50,7 +50,7 @@ pub struct ScanLock {
     pub skip_locked: bool,
     /// NOWAIT
     pub no_wait: bool,
-    /// Large values may stay where they are: see [`crate::optimize::lent`].
+    /// Large values may stay where they are: see [`crate::lent`].
     pub lends: bool,
 }
 
@@ -73,7 +73,7 @@ impl ScanLock {
 }
 
 /// 8171 for a hint that means nothing for what has this name.
-pub(crate) fn check_hints(hints: &[ast::TableHint], name: &dyn std::fmt::Display) -> SqlResult<()> {
+pub fn check_hints(hints: &[ast::TableHint], name: &dyn std::fmt::Display) -> SqlResult<()> {
     match hints.iter().any(|h| h.name == "NOEXPAND") {
         true => {
             let args: [&dyn std::fmt::Display; 2] = [&"noexpand", name];
@@ -84,7 +84,7 @@ pub(crate) fn check_hints(hints: &[ast::TableHint], name: &dyn std::fmt::Display
 }
 
 /// The locks that a reader's hints ask for.
-pub(crate) fn lock_of(hints: &[ast::TableHint]) -> SqlResult<ScanLock> {
+pub fn lock_of(hints: &[ast::TableHint]) -> SqlResult<ScanLock> {
     let mut lock = ScanLock::READ;
     let conflict = || SqlError::new(&messages::CONFLICTING_LOCK_HINTS, &[]);
     let (mut rows, mut sized) = (false, None);
@@ -142,7 +142,7 @@ pub(crate) fn lock_of(hints: &[ast::TableHint]) -> SqlResult<ScanLock> {
 }
 
 /// The same for a target that is a query: what the hints on the table within it ask for comes to what `outer` asks for.
-pub(crate) fn inner_target_lock(hints: &[ast::TableHint], outer: ScanLock) -> SqlResult<ScanLock> {
+pub fn inner_target_lock(hints: &[ast::TableHint], outer: ScanLock) -> SqlResult<ScanLock> {
     let inner = target_lock(hints)?;
     let stronger = match inner.intent {
         LockIntent::Read | LockIntent::Change => outer.intent,
@@ -164,7 +164,7 @@ pub(crate) fn inner_target_lock(hints: &[ast::TableHint], outer: ScanLock) -> Sq
 }
 
 /// The locks that the hints on the target of a change ask for.
-pub(crate) fn target_lock(hints: &[ast::TableHint]) -> SqlResult<ScanLock> {
+pub fn target_lock(hints: &[ast::TableHint]) -> SqlResult<ScanLock> {
     let mut lock = lock_of(hints)?;
     if lock.level == Some(IsolationLevel::ReadUncommitted) {
         return Err(SqlError::new(&messages::NOLOCK_ON_TARGET, &[]));

@@ -71,7 +71,7 @@ fn copy(v: &Value, ty: &SqlType, cx: &Cx<'_>) -> SqlResult<Value> {
 }
 
 /// A spooled value as one in memory, where there is room for it.
-pub(crate) fn in_memory(s: &Spooled, ty: &SqlType, cx: &Cx<'_>) -> SqlResult<Value> {
+pub fn in_memory(s: &Spooled, ty: &SqlType, cx: &Cx<'_>) -> SqlResult<Value> {
     cx.room_for(s.len())?;
     let mut bytes = Vec::new();
     if bytes.try_reserve_exact(s.len()).is_err() {
@@ -95,7 +95,7 @@ pub(crate) fn in_memory(s: &Spooled, ty: &SqlType, cx: &Cx<'_>) -> SqlResult<Val
 }
 
 /// The value of an expression for a variable or for a row on its way into a table: one that is spooled stays so.
-pub(crate) fn kept(e: &Expr, row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Value> {
+pub fn kept(e: &Expr, row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Value> {
     match &e.kind {
         Kind::Variable(slot) if matches!(cx.vars[*slot], Value::Spooled(_)) => {
             Ok(cx.vars[*slot].clone())
@@ -129,7 +129,7 @@ pub(crate) fn projected(exprs: &[Expr], row: &[Value], cx: &mut Cx<'_>) -> SqlRe
 
 /// The value of an expression for a variable, which keeps it longer than the statement runs.
 #[inline]
-pub(crate) fn assigned(e: &Expr, row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Value> {
+pub fn assigned(e: &Expr, row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Value> {
     match e.ty.is_max() {
         true => settled(e, row, cx),
         false => e.eval(row, cx),
@@ -146,7 +146,7 @@ fn settled(e: &Expr, row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Value> {
 }
 
 /// The values of a row on its way into a table.
-pub(crate) fn kept_all(exprs: &[Expr], cx: &mut Cx<'_>) -> SqlResult<Row> {
+pub fn kept_all(exprs: &[Expr], cx: &mut Cx<'_>) -> SqlResult<Row> {
     exprs.iter().map(|e| kept(e, &[], cx)).collect()
 }
 

@@ -18,12 +18,12 @@ use duramen_types::TypeId;
 
 use crate::batch::{builds_left, is_wide_scan};
 use crate::children::{each_expr, each_input, each_subquery, with_inputs};
+use crate::estimate::estimate;
 use crate::expr::{Expr, Kind};
 use crate::host::Parallelism;
 use crate::locking::{LockGrain, LockIntent};
-use crate::optimize::columns::is_volatile;
-use crate::optimize::estimate::estimate;
 use crate::plan::{Aggregate, AggregateKind, Node, Plan};
+use crate::reads::is_volatile;
 use crate::seek_join::{FEW_ROWS, SeekJoin};
 
 /// What stands at the top of a zone.
@@ -59,7 +59,7 @@ pub(crate) fn driving(plan: &Plan) -> &Plan {
 
 /// The plan of a query with its zones marked. `in_order`: a sort was left out because rows come in order anyway.
 /// `max_degree`: OPTION (MAXDOP n).
-pub(crate) fn marked(plan: Plan, in_order: bool, max_degree: Option<u64>) -> Plan {
+pub fn marked(plan: Plan, in_order: bool, max_degree: Option<u64>) -> Plan {
     if max_degree == Some(1) || !has_zone(&plan) {
         return plan;
     }
@@ -392,7 +392,7 @@ fn has_to_send_groups(zone: &Plan) -> bool {
 
 /// Where rows of a zone change threads, when `degree` of them run it: at its groups, or at one of its joins. See
 /// `batch::repartition` for what that costs.
-pub(crate) fn turn<'p>(
+pub fn turn<'p>(
     zone: &'p Plan,
     degree: usize,
     any_order: bool,

@@ -52,7 +52,7 @@ pub struct Plan {
 impl Plan {
     /// Whoever takes the rows of the plan knows values that are not in memory.
     pub fn lending(mut self) -> Plan {
-        crate::optimize::lent::mark(&mut self);
+        crate::lent::mark(&mut self);
         self
     }
 }
@@ -293,7 +293,7 @@ impl PartialEq for Plan {
 
 impl Plan {
     /// One row without columns; also what stands where a plan was taken away.
-    pub(crate) fn one_row() -> Plan {
+    pub fn one_row() -> Plan {
         Plan {
             node: Node::OneRow,
             columns: Default::default(),

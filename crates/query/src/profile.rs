@@ -56,13 +56,13 @@ impl Actual {
 pub struct Profile(Mutex<BTreeMap<(usize, u32), Counts>>);
 
 /// By what a plan is known.
-pub(crate) fn place(plan: &Plan) -> usize {
+pub fn place(plan: &Plan) -> usize {
     std::ptr::from_ref(plan).addr()
 }
 
 /// The place of the way by which the rows of an input come to an operator from other threads. No plan has one so near to
 /// another.
-pub(crate) fn way_to(plan: &Plan, input: usize) -> usize {
+pub fn way_to(plan: &Plan, input: usize) -> usize {
     place(plan) + 1 + input
 }
 

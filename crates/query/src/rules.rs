@@ -2,8 +2,6 @@
 
 use duramen_tsql::ast;
 
-pub use crate::dml::{bind_computed, bind_computed_as};
-
 /// A check constraint that is enabled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckRule {

@@ -10,10 +10,10 @@ use crate::cx::Cx;
 use crate::expr::{Expr, Kind};
 use crate::host::{Bounds, Locator, RowCursor, TableSource};
 use crate::locking::ScanLock;
-use crate::optimize::width;
 use crate::passing::Passing;
 use crate::plan::{JoinKind, Node, Plan, Row};
 use crate::profile::Watch;
+use crate::width;
 
 /// A left side with more rows than this reads the right side once, as a hash join.
 pub const FEW_ROWS: usize = 512;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use duramen_base::SqlResult;
+use duramen_columns::steps::ordered_while;
 use duramen_types::Value;
 
 use crate::batch::{self, Handed};
@@ -47,7 +48,7 @@ pub fn sorted<'p>(
         }
         false => {
             let compare = |a: usize, b: usize| compare_keys(keys, &keyed[a].0, &keyed[b].0);
-            let order = batch::ordered(keyed.len(), compare, cx)?;
+            let order = ordered_while(&|| cx.check_cancelled(), keyed.len(), compare)?;
             let take = |at: u32| std::mem::take(&mut keyed[at as usize].1);
             order.into_iter().map(take).collect::<VecDeque<Row>>()
         }

@@ -78,12 +78,12 @@ macro_rules! children {
 
 impl Expr {
     /// Calls `f` for each direct child. Plans of subqueries are not looked into.
-    pub(crate) fn for_each_child<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
+    pub fn for_each_child<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
         children!(&self.kind, f,);
     }
 
     /// The same to be changed; stops at the first error.
-    pub(crate) fn try_for_each_child(
+    pub fn try_for_each_child(
         &mut self,
         f: &mut dyn FnMut(&mut Expr) -> SqlResult<()>,
     ) -> SqlResult<()> {
@@ -101,7 +101,7 @@ impl Expr {
     }
 
     /// Whether `f` holds for the expression or one within it.
-    pub(crate) fn any<F: Fn(&Expr) -> bool>(&self, f: &F) -> bool {
+    pub fn any<F: Fn(&Expr) -> bool>(&self, f: &F) -> bool {
         let mut found = f(self);
         // Not by `for_each_child`: this is asked for every execution of a statement.
         let mut look = |c: &Expr| found = found || c.any(f);
@@ -110,7 +110,7 @@ impl Expr {
     }
 
     /// Calls `f` with depth and index of every column below, subqueries' own columns aside.
-    pub(crate) fn visit_columns(&self, f: &mut dyn FnMut(usize, usize)) {
+    pub fn visit_columns(&self, f: &mut dyn FnMut(usize, usize)) {
         if let Kind::Column { depth, index } = self.kind {
             f(depth, index);
         }
@@ -122,7 +122,7 @@ impl Expr {
         self.has_subquery()
     }
 
-    pub(crate) fn has_subquery(&self) -> bool {
+    pub fn has_subquery(&self) -> bool {
         self.any(&Expr::is_subquery)
     }
 

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_columns::steps::ordered_while;
 use duramen_types::Value;
 
 use crate::aggregate::State;
@@ -126,7 +127,7 @@ impl Keyed {
             let partition = keyed.compare_partitions(call, a, b);
             partition.then_with(|| compare_keys(&call.order, &keyed.sorts[a], &keyed.sorts[b]))
         };
-        keyed.order = batch::ordered(rows.len(), compare, cx)?;
+        keyed.order = ordered_while(&|| cx.check_cancelled(), rows.len(), compare)?;
         Ok(keyed)
     }
 

@@ -21,10 +21,11 @@
 //! | module | owns |
 //! |---|---|
 //! | `backend`, `engine` | what the edge needs from the engine, and the engine behind it |
-//! | `server`, `pool`, `poller` | start, accept, stop; workers, and the sockets that have something to say |
-//! | `connection`, `login`, `tls`, `credential`, `brake` | a connection up to its login |
-//! | `request`, `incoming`, `procedures`, `long` | requests: taken in, decoded, run |
-//! | `reply`, `outbound`, `farewell` | replies: packets through the gate, the socket, last words |
+//! | `server`, `shared`, `pool`, `poller` | start, accept, stop; workers, and the sockets that have something to say |
+//! | `connection`, `inbound`, `turns` | a connection, what has come in of it, and who works for it when |
+//! | `login`, `tls`, `credential`, `brake` | a connection up to its login |
+//! | `request`, `incoming`, `prepared`, `procedures`, `long` | requests: taken in, decoded, run |
+//! | `reply`, `outbound`, `farewell`, `ending` | replies: packets through the gate, the socket, last words |
 //! | `bulk`, `feed` | rows of a bulk load as they come |
 //! | `client` | a blocking client for the command line and tests |
 
@@ -36,20 +37,25 @@ mod bulk;
 pub mod client;
 mod connection;
 mod credential;
+mod ending;
 mod engine;
 mod farewell;
 mod feed;
+mod inbound;
 mod incoming;
 mod login;
 mod long;
 mod outbound;
 mod poller;
 mod pool;
+mod prepared;
 mod procedures;
 mod reply;
 mod request;
 mod server;
+mod shared;
 mod tls;
+mod turns;
 
 pub use backend::{
     Backend, BackendSession, Cancel, Delivery, LoginRequest, Outlet, ParameterSpec,

@@ -2,11 +2,9 @@
 //!
 //! A prepared statement here is its text and declarations under a handle; plans are the session's affair.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, messages};
-use duramen_os::memory::{Account, Broker, Clerk};
 use duramen_program::sink::ResultSink;
 use duramen_program::table_types::RemoteTable;
 use duramen_tds::rpc::{
@@ -16,88 +14,8 @@ use duramen_types::{SqlType, Value};
 
 use crate::backend::{BackendSession, ParameterSpec, ProcedureOutcome};
 use crate::connection::Connection;
+use crate::prepared::{Statement, unknown};
 use crate::reply::Reply;
-
-/// A client that never unprepares is refused beyond this.
-const MAX_PREPARED: usize = 16_384;
-
-#[derive(Clone)]
-struct Statement {
-    text: String,
-    declarations: String,
-}
-
-impl Statement {
-    /// About what it takes under its handle.
-    fn bytes(&self) -> u64 {
-        (self.text.len() + self.declarations.len() + 128) as u64
-    }
-}
-
-/// The prepared statements of a connection.
-#[derive(Default)]
-pub struct Prepared {
-    statements: BTreeMap<i32, Statement>,
-    last: i32,
-    bytes: u64,
-    /// What is told of them; `None` where nobody counts.
-    memory: Option<Account>,
-}
-
-impl Prepared {
-    pub fn new(memory: Option<&Arc<Broker>>) -> Prepared {
-        Prepared {
-            memory: memory.map(|broker| broker.account(Clerk::Connections)),
-            ..Prepared::default()
-        }
-    }
-
-    pub fn clear(&mut self) {
-        self.statements.clear();
-        // Less is always granted.
-        let _ = self.hold(0);
-    }
-
-    /// 701 when the server has no memory for so many bytes.
-    fn hold(&mut self, bytes: u64) -> Result<(), SqlError> {
-        if let Some(memory) = &mut self.memory {
-            memory.need(bytes)?;
-        }
-        self.bytes = bytes;
-        Ok(())
-    }
-
-    fn remove(&mut self, handle: i32) -> Option<Statement> {
-        let removed = self.statements.remove(&handle)?;
-        let _ = self.hold(self.bytes - removed.bytes());
-        Some(removed)
-    }
-
-    fn add(&mut self, statement: Statement) -> Result<i32, SqlError> {
-        if self.statements.len() >= MAX_PREPARED {
-            return Err(SqlError::new(
-                &messages::NOT_SUPPORTED,
-                &[&"more than 16384 prepared statements of a session"],
-            ));
-        }
-        self.hold(self.bytes + statement.bytes())?;
-        // Handles are not reused while the session lives.
-        self.last = self.last.wrapping_add(1).max(1);
-        self.statements.insert(self.last, statement);
-        Ok(self.last)
-    }
-
-    fn get(&self, handle: i32) -> Result<Statement, SqlError> {
-        self.statements
-            .get(&handle)
-            .cloned()
-            .ok_or_else(|| unknown(handle))
-    }
-}
-
-fn unknown(handle: i32) -> SqlError {
-    SqlError::new(&messages::PREPARED_HANDLE_NOT_FOUND, &[&handle])
-}
 
 /// Runs the calls of one message.
 pub fn run(

@@ -10,34 +10,31 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use duramen_observe::{Counter, gauge};
-use duramen_os::memory::Broker;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::{IoError, thread};
 use duramen_tds::dialect::Dialect;
 use duramen_tds::packet::DEFAULT_PACKET_BYTES;
-use duramen_tds::prelogin::TlsPolicy;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Cancel, Delivery};
+use crate::backend::{Backend, Cancel};
 use crate::brake::Brake;
-use crate::connection::{self, Connection, Inbound};
+use crate::connection::Connection;
 use crate::farewell::Farewell;
 use crate::feed::Feed;
+use crate::inbound::Inbound;
 use crate::outbound::Outbound;
 use crate::poller::Ready;
 use crate::pool::{Pool, TICK};
-use crate::procedures::Prepared;
+use crate::prepared::Prepared;
+use crate::shared::Shared;
 use crate::tls::TlsSetup;
+use crate::turns;
 
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
-/// So many replies of a round of the gate are quicker written than handed to a worker: by the log's own writer, who has
-/// better to do, and by a worker that has written the log and is done with its request.
-const ROUND_OF_OTHERS: usize = 1;
-const ROUND_OF_WORKER: usize = 16;
 /// Threads of the dedicated administrator connection: one runs its request, one reads meanwhile, one for those who are told
 /// that it is taken.
 const ADMIN_WORKERS: usize = 3;
@@ -100,101 +97,11 @@ impl fmt::Display for ServerError {
 
 impl std::error::Error for ServerError {}
 
-/// What all connections share.
-pub struct Shared {
-    pub backend: Arc<dyn Backend>,
-    /// What requests and replies take is asked of it.
-    pub memory: Option<Arc<Broker>>,
-    pub pool: Pool,
-    /// Threads of the dedicated administrator connection, which nobody else takes.
-    admin_pool: Option<Pool>,
-    pub tls: Option<TlsSetup>,
-    pub force_encryption: bool,
-    pub max_message_bytes: usize,
-    pub login_timeout: Duration,
-    pub brake: Brake,
-    timer: tokio::runtime::Handle,
-    connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
-    /// Connections with packets that the gate has released, for one worker to write them all.
-    released: Mutex<Vec<Arc<Connection>>>,
-    next_id: AtomicU64,
-}
-
-impl Shared {
-    pub fn tls_policy(&self) -> TlsPolicy {
-        match (&self.tls, self.force_encryption) {
-            (None, _) => TlsPolicy::None,
-            (Some(_), false) => TlsPolicy::Available,
-            (Some(_), true) => TlsPolicy::Forced,
-        }
-    }
-
-    fn pools(&self) -> impl Iterator<Item = &Pool> {
-        std::iter::once(&self.pool).chain(&self.admin_pool)
-    }
-
-    /// Has a worker run something after a while; nobody waits for it.
-    pub fn later(self: &Arc<Shared>, wait: Duration, job: impl FnOnce() + Send + 'static) {
-        let shared = Arc::clone(self);
-        self.timer.spawn(async move {
-            tokio::time::sleep(wait).await;
-            shared.pool.run(job);
-        });
-    }
-
-    /// A connection has ended.
-    pub fn forget(&self, id: u64) {
-        if self.connections.lock().remove(&id).is_some() {
-            gauge(Counter::UserConnections, -1);
-            gauge(Counter::LogicalConnections, -1);
-        }
-    }
-
-    /// A socket is ready, or somebody asked for a look.
-    fn serve(&self, ready: Ready, buffer: &mut [u8], run: bool) {
-        let connection = self.connections.lock().get(&ready.connection).cloned();
-        if let Some(connection) = connection {
-            connection::turn(&connection, ready, buffer, run);
-        }
-    }
-
-    /// Writes what the gate has released.
-    fn write_released(&self) {
-        let released = std::mem::take(&mut *self.released.lock());
-        for connection in released {
-            connection.out.flush();
-            connection.sent();
-        }
-    }
-
-    /// From the packet gate; under its lock, but for the end of a round.
-    fn deliver(self: &Arc<Shared>, delivery: Delivery) {
-        let of = |id| self.connections.lock().get(&id).cloned();
-        match delivery {
-            Delivery::Packet { connection, bytes } => {
-                if let Some(connection) = of(connection) {
-                    connection.out.append_only(&bytes);
-                    self.released.lock().push(connection);
-                }
-            }
-            Delivery::Round => {
-                let most = match Pool::is_worker() {
-                    true => ROUND_OF_WORKER,
-                    false => ROUND_OF_OTHERS,
-                };
-                if self.released.lock().len() <= most {
-                    self.write_released();
-                } else {
-                    let shared = Arc::clone(self);
-                    self.pool.run_urgently(move || shared.write_released());
-                }
-            }
-            Delivery::End { connection } => {
-                if let Some(connection) = of(connection) {
-                    connection.lose();
-                }
-            }
-        }
+/// A socket is ready, or somebody asked for a look.
+fn serve(shared: &Shared, ready: Ready, buffer: &mut [u8], run: bool) {
+    let connection = shared.connections.lock().get(&ready.connection).cloned();
+    if let Some(connection) = connection {
+        turns::turn(&connection, ready, buffer, run);
     }
 }
 
@@ -265,7 +172,7 @@ impl Server {
             let weak: Weak<Shared> = Arc::downgrade(&shared);
             pool.set_serve(Box::new(move |ready, buffer, run| {
                 if let Some(shared) = weak.upgrade() {
-                    shared.serve(ready, buffer, run);
+                    serve(&shared, ready, buffer, run);
                 }
             }));
         }

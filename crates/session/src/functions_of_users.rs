@@ -10,6 +10,9 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, ObjectKind};
 use duramen_os::sync::Mutex;
+use duramen_planner::bind::{TypeSite, resolve_type};
+use duramen_planner::memory::{MemoryTable, MemoryTableDef};
+use duramen_planner::{Binder, dml};
 use duramen_program::bound::{Bound, Plans};
 use duramen_program::program::{BodyOf, Op, Program};
 use duramen_program::programs::{Callable, Parameter};
@@ -17,13 +20,11 @@ use duramen_program::statement_stats::Running;
 use duramen_program::statements::Kind;
 use duramen_program::table_types::NoTableTypes;
 use duramen_program::table_variable;
-use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_query::host::{
     FunctionParameter, Host, InlineFunction, RowStream, Table, TableColumn, UserFunction, View,
     VirtualTable,
 };
-use duramen_query::memory::{MemoryTable, MemoryTableDef};
-use duramen_query::{Binder, Cx, Row, dml};
+use duramen_query::{Cx, Row};
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ModuleKind, StatementKind, TargetKind};
 use duramen_types::{SqlType, Target, TypeId, Value};

@@ -14,6 +14,8 @@ use duramen_define::DefiningHost;
 use duramen_inspect::context::Context;
 use duramen_inspect::views::first_result_set::Describe;
 use duramen_inspect::{functions, globals, views};
+use duramen_planner::Binder;
+use duramen_planner::memory::MemoryTable;
 use duramen_program::named::Named;
 use duramen_program::program::Variable;
 use duramen_program::resource;
@@ -22,9 +24,8 @@ use duramen_query::execution::ExecutionContext;
 use duramen_query::host::{
     Host, InlineFunction, Parallelism, Source, Table, UserFunction, VirtualTable, WorkerHost,
 };
-use duramen_query::memory::MemoryTable;
 use duramen_query::spill::{SpillFile, Workspace};
-use duramen_query::{Binder, Expr, Kind, Row};
+use duramen_query::{Expr, Kind, Row};
 use duramen_tsql::ast;
 use duramen_txn::{IsolationLevel, Transaction};
 use duramen_types::{CollationId, ConvertCtx, SqlType, Value};
@@ -62,15 +63,21 @@ impl<'s> HostView<'s> {
         transaction: Option<Arc<Transaction>>,
         cancel: &'s CancelToken,
     ) -> HostView<'s> {
-        let known = session.around.as_ref().filter(|p| session.is_there(p));
-        let around = known.map_or_else(|| session.surroundings(), Arc::clone);
+        let known = session
+            .session_context
+            .as_ref()
+            .filter(|p| session.is_there(p));
+        let session_context = known.map_or_else(|| session.context(), Arc::clone);
         let execution = transaction.map(|transaction| ExecutionContext {
             transaction,
             view: Arc::default(),
             deps: session.deps.clone(),
-            seat: session.activity.database(),
+            shared: session.activity.database(),
         });
-        let context = Context { around, execution };
+        let context = Context {
+            session_context,
+            execution,
+        };
         HostView {
             session,
             variables,
@@ -497,6 +504,11 @@ impl Host for HostView<'_> {
 
     fn global(&self, name: &str) -> SqlResult<Value> {
         Ok(globals::value(self.session, name))
+    }
+
+    fn identity_insert(&self, table: &dyn Table) -> bool {
+        let id = table.stored_id();
+        id.is_some_and(|id| self.session.has_identity_insert(id))
     }
 
     fn variable(&self, name: &str) -> Option<(usize, SqlType)> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_access::cancel::CancelToken;
-use duramen_base::{SqlError, SqlResult};
+use duramen_base::SqlError;
 use duramen_program::named::Named;
 use duramen_program::program::{BodyOf, Program, compile};
 use duramen_program::sink::ResultSink;
@@ -11,7 +11,7 @@ use duramen_program::table_types::{RemoteTable, TableArgument};
 use duramen_tsql::parse_name;
 use duramen_types::{SqlType, Value};
 
-use crate::run::{Called, Ended, Given, Run};
+use crate::run::{Called, Ended, Given, Run, RunResult};
 use crate::session::Session;
 use crate::unsupported;
 
@@ -84,7 +84,7 @@ impl Session {
         called: (&str, &dyn Fn() -> String),
         sink: &mut dyn ResultSink,
         cancel: &CancelToken,
-        work: impl FnOnce(&mut Run<'_>) -> SqlResult<Called>,
+        work: impl FnOnce(&mut Run<'_>) -> RunResult<Called>,
     ) -> RpcOutcome {
         let nothing: Arc<Program> = match compile(
             "",
@@ -112,7 +112,12 @@ impl Session {
                         Ended::Stopped => RpcOutcome::default(),
                         Ended::Thrown(error) => run.refused(error),
                     },
-                    Err(error) => run.refused(error),
+                    Err(failure) => {
+                        for first in failure.before {
+                            run.tell_error(&first.at_line(1));
+                        }
+                        run.refused(failure.error)
+                    }
                 };
                 run.end_of_call();
                 outcome

@@ -21,6 +21,7 @@ mod error_log;
 mod event_sessions;
 mod exec;
 mod failed;
+pub(crate) mod failure;
 pub(crate) mod first_result_set;
 mod grants;
 mod insert_exec;
@@ -59,16 +60,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use duramen_access::cancel::CancelToken;
-use duramen_base::{SqlError, SqlResult, given_up, messages};
+use duramen_base::{SqlError, given_up, messages};
 use duramen_observe::Counter;
 use duramen_os::memory::{Account, Clerk};
 use duramen_os::stack;
+use duramen_planner::memory::MemoryTable;
 use duramen_program::bound::Plans;
 use duramen_program::program::{Op, Program};
 use duramen_program::sink::ResultSink;
 use duramen_program::statement_stats::{Collected, Running};
 use duramen_program::statements::{Kind, command};
-use duramen_query::memory::MemoryTable;
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::{SqlType, Value};
 
@@ -77,6 +78,7 @@ pub(crate) use self::callable::callable;
 use self::checked::Early;
 pub(crate) use self::describe::{description as describe_column, result_columns};
 pub(crate) use self::exec::{Called, Given};
+pub(crate) use self::failure::RunResult;
 pub(crate) use self::grants::is_all;
 pub(crate) use self::query::meta as column_meta;
 pub(crate) use self::scoped::scoped_refused;
@@ -125,8 +127,6 @@ pub struct Run<'r> {
     bound: Plans,
     /// What its steps have bound before the first of them ran, and not taken up yet.
     early: Early,
-    /// The error at hand is one of binding.
-    unbound: bool,
     /// Table variables, in the order of the program.
     tables: Vec<Arc<MemoryTable>>,
     /// The TRY blocks that are open: where their CATCH block begins, and how many errors were being handled around them.
@@ -136,14 +136,6 @@ pub struct Run<'r> {
     /// What `@@ERROR` will be after the statement, though it succeeds: RAISERROR WITH SETERROR.
     set_error: i32,
     place: Place,
-    /// Errors that the statement at hand has beside its last one, which alone can be caught.
-    before: Vec<SqlError>,
-    /// A trigger that the statement at hand fired has ended the batch.
-    stopped: bool,
-    /// The error at hand comes from a scope inside, so that names it could not find can be caught here.
-    from_inside: bool,
-    /// The error at hand comes from THROW, which ends the batch.
-    thrown: bool,
     reported: bool,
     /// Of the statement at hand.
     line: i32,
@@ -216,16 +208,11 @@ impl<'r> Run<'r> {
             vars: vec![Value::Null; program.variables.len()],
             bound: Plans::none(program.steps.len()),
             early: Early::default(),
-            unbound: false,
             tables: made_tables(program),
             tries: Vec::new(),
             worst: 0,
             set_error: 0,
             place: Place::default(),
-            before: Vec::new(),
-            stopped: false,
-            from_inside: false,
-            thrown: false,
             reported: false,
             line: 0,
             clock: None,
@@ -301,7 +288,7 @@ impl<'r> Run<'r> {
             }
             let next = match step {
                 Ok(next) => next,
-                Err(error) => self.failed(at, error),
+                Err(failure) => self.failed(at, *failure),
             };
             self.tell_forgiven();
             self.session.instance.xe.settle();
@@ -323,14 +310,14 @@ impl<'r> Run<'r> {
         ended
     }
 
-    fn measured_or_not(&mut self, at: usize) -> SqlResult<Next> {
+    fn measured_or_not(&mut self, at: usize) -> RunResult<Next> {
         match self.session.options.measured() || telling::plans_are_wanted() {
             false => self.step(at),
             true => self.measured(at),
         }
     }
 
-    fn step(&mut self, at: usize) -> SqlResult<Next> {
+    fn step(&mut self, at: usize) -> RunResult<Next> {
         if self.session.options.fmtonly {
             return self.described(at);
         }
@@ -414,9 +401,6 @@ impl<'r> Run<'r> {
                 self.session.activity.at_step(self.program, at);
                 self.run(at, (kind, statement))?;
                 self.audit(at, (kind, statement));
-                if std::mem::take(&mut self.stopped) {
-                    return Ok(Next::End(Ended::Stopped));
-                }
                 let state = &mut self.session.state;
                 state.error = std::mem::take(&mut self.set_error);
                 if !kind.row().counts_rows() {

@@ -10,7 +10,7 @@ use duramen_core::activity::Activity;
 use duramen_core::security::Who;
 use duramen_core::session_core::{SessionCore, State};
 use duramen_events::instance::Instance;
-use duramen_inspect::context::Surroundings;
+use duramen_inspect::context::SessionContext;
 use duramen_observe::{Counter, SessionWaits, count};
 use duramen_os::memory::{Account, Clerk};
 use duramen_os::{stack, thread};
@@ -29,7 +29,7 @@ pub struct Session {
     /// DEFAULT_LANGUAGE of the login.
     pub(crate) home_language: String,
     /// Where the last statement ran.
-    pub(crate) around: Option<Arc<Surroundings>>,
+    pub(crate) session_context: Option<Arc<SessionContext>>,
     /// The state of the databases' options that the session's own follow.
     pub(crate) followed: u64,
     /// What it keeps for itself between requests.
@@ -57,8 +57,8 @@ const SAVEPOINT_BYTES: usize = 200;
 
 impl Session {
     /// What a statement of this session is told of where it runs.
-    pub(crate) fn surroundings(&self) -> Arc<Surroundings> {
-        Arc::new(Surroundings {
+    pub(crate) fn context(&self) -> Arc<SessionContext> {
+        Arc::new(SessionContext {
             instance: self.instance.clone(),
             who: self.who.clone(),
             database: self.database.clone(),
@@ -67,8 +67,8 @@ impl Session {
     }
 
     /// Whether that is still so.
-    pub(crate) fn is_there(&self, around: &Surroundings) -> bool {
-        Arc::ptr_eq(&around.who, &self.who) && Arc::ptr_eq(&around.database, &self.database)
+    pub(crate) fn is_there(&self, context: &SessionContext) -> bool {
+        Arc::ptr_eq(&context.who, &self.who) && Arc::ptr_eq(&context.database, &self.database)
     }
 }
 
@@ -86,13 +86,13 @@ impl Session {
             core: SessionCore::new(instance.core.clone(), activity, login, who),
             instance,
             home_language: String::new(),
-            around: None,
+            session_context: None,
             followed: 0,
             memory,
             savepoints,
         };
         if let Some(id) = id {
-            session.take_seat(id)?;
+            session.take_share(id)?;
             session.activity.set_database(id.0);
         }
         Ok(session)
@@ -210,8 +210,8 @@ impl Session {
                     }
                 }
                 debug_assert!(
-                    self.is_seated(),
-                    "a session is in another database than its seat"
+                    self.has_share(),
+                    "a session is in another database than its share"
                 );
                 self.note_memory();
                 self.instance.xe.settle();

@@ -24,7 +24,7 @@ use crate::run::is_all;
 /// 40517 for a statement that is not supported, or has something in it that is not.
 pub fn check(kind: &StatementKind) -> SqlResult<()> {
     check_kind(kind)?;
-    duramen_query::bind::refused(kind)
+    duramen_planner::bind::refused(kind)
 }
 
 fn check_kind(kind: &StatementKind) -> SqlResult<()> {

@@ -7,25 +7,24 @@
 //!
 //! Order of locks: the unit's `alloc` cursor, then the file's `alloc` mutex, then latches of map pages.
 
+pub(crate) mod dropped;
 mod release;
-
-pub(crate) use release::{Doomed, DroppedChain};
 
 use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, PageId, SqlResult};
+use duramen_format::alloc::{
+    GAM_EXTENTS, GAM_INTERVAL, IAM_SINGLES, Iam, PFS_INTERVAL, bit_find, bit_get, is_fixed_page,
+    pfs, pfs_get, pfs_page_of, sgam_page_of,
+};
+use duramen_format::page::page_type;
 use duramen_observe::{Counter, count};
+use duramen_pool::DataFile;
 use duramen_txn::Transaction;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 
 use crate::change::{NEXT_LINK, PageOp, Role};
 use crate::engine::{Database, Storage, StorageRoots};
-use crate::files::DataFile;
-use crate::format::alloc::{
-    GAM_EXTENTS, GAM_INTERVAL, IAM_SINGLES, Iam, PFS_INTERVAL, bit_find, bit_get, is_fixed_page,
-    pfs, pfs_get, pfs_page_of, sgam_page_of,
-};
-use crate::format::page::page_type;
 
 impl Database {
     /// Sets the PFS byte of a page.

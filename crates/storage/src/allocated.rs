@@ -2,10 +2,10 @@
 //! `sys.dm_db_database_page_allocations` list.
 
 use duramen_base::{AllocUnitId, PageId, SqlResult, given_up};
+use duramen_format::alloc::{Iam, pfs, pfs_get, pfs_page_of};
+use duramen_format::page::PageRef;
 
 use crate::engine::Database;
-use crate::format::alloc::{Iam, pfs, pfs_get, pfs_page_of};
-use crate::format::page::PageRef;
 
 const EXTENT_PAGES: u32 = 8;
 

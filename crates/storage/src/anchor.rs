@@ -5,12 +5,12 @@
 //! are inserted and deleted by the catalog; storage changes the 18 bytes of the three pages when a root moves.
 
 use duramen_base::{AllocUnitId, PageId, SqlResult};
+use duramen_format::page::is_ghost;
 use duramen_txn::{FixedHashMap, Transaction};
 use duramen_wal::record::Lcx;
 
 use crate::change::{PageOp, Role};
 use crate::engine::{Database, Storage, StorageRoots};
-use crate::format::page::is_ghost;
 
 /// The allocation unit of sysallocunits itself: object 7.
 pub const SYSALLOCUNITS: AllocUnitId = AllocUnitId(7 << 16);

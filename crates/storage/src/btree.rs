@@ -13,7 +13,7 @@
 
 mod change;
 pub(crate) mod fields;
-pub(crate) mod keys;
+pub mod keys;
 mod split;
 
 use std::borrow::Cow;
@@ -21,7 +21,11 @@ use std::cmp::Ordering;
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{PageId, SqlResult};
+use duramen_format::page::{PageRef, is_ghost};
+use duramen_format::row::node_child;
+use duramen_format::{FormatError, FormatResult};
 use duramen_observe::events::PageSplitKind;
+use duramen_pool::{PageRead, PageWrite};
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::Lcx;
@@ -29,12 +33,7 @@ use duramen_wal::record::Lcx;
 use crate::change::{PageOp, Role};
 use crate::def::{RowLocator, RowsetKind};
 use crate::error::{StorageError, StorageResult};
-use crate::format::page::{PageRef, is_ghost};
-use crate::format::row::node_child;
-use crate::format::{FormatError, FormatResult};
-use crate::pool::{PageRead, PageWrite};
-use crate::reading::Reading;
-use crate::reading::Wanted;
+use crate::hints::{Reading, Wanted};
 use crate::rowset::Rowset;
 
 /// What kept an operation from going on: try again from the root.
@@ -129,7 +128,7 @@ impl Rowset {
         }
         Err(self
             .db
-            .corrupt(at, crate::format::FormatError::Corrupt("B-tree depth")))
+            .corrupt(at, duramen_format::FormatError::Corrupt("B-tree depth")))
     }
 
     /// The first (or last) leaf.
@@ -150,7 +149,7 @@ impl Rowset {
         }
         Err(self
             .db
-            .corrupt(at, crate::format::FormatError::Corrupt("B-tree depth")))
+            .corrupt(at, duramen_format::FormatError::Corrupt("B-tree depth")))
     }
 
     pub(crate) fn root(&self) -> SqlResult<PageId> {
@@ -158,7 +157,7 @@ impl Rowset {
         if root.is_null() {
             return Err(self
                 .db
-                .corrupt(root, crate::format::FormatError::Corrupt("root page")));
+                .corrupt(root, duramen_format::FormatError::Corrupt("root page")));
         }
         Ok(root)
     }

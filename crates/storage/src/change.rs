@@ -27,8 +27,8 @@ use duramen_wal::record::{
     FLAG_COMPENSATION, FLAG_NORMAL, Lcx, Lop, PageFields, RecordBuilder, RecordView,
 };
 
-use crate::format::page::{PageMut, PageRef, page_type};
-use crate::format::{FormatError, FormatResult, alloc, row};
+use duramen_format::page::{PageMut, PageRef, page_type};
+use duramen_format::{FormatError, FormatResult, alloc, row};
 
 /// `row_flags`: undo on the same page and slot.
 pub(crate) const PHYSICAL: u16 = 1;
@@ -208,7 +208,7 @@ impl<'a> PageOp<'a> {
                 fields.slot = *slot;
                 let ghost = row
                     .first()
-                    .is_some_and(|s| crate::format::page::is_ghost(*s));
+                    .is_some_and(|s| duramen_format::page::is_ghost(*s));
                 let lop = if ghost {
                     Lop::EXPUNGE_ROWS
                 } else {
@@ -330,7 +330,7 @@ impl<'a> PageOp<'a> {
             PageOp::Image { .. } => 0,
             _ => record,
         };
-        let class = match crate::free_space::has_class(context) {
+        let class = match crate::fullness::has_class(context) {
             true => CLASS_BYTES,
             false => 0,
         };
@@ -366,7 +366,7 @@ impl<'a> PageOp<'a> {
         let fixed = view.fixed();
         let element = |i: usize| view.element(i).ok_or(BAD);
         let page_at = |at: usize| fixed.get(at..).and_then(PageId::from_bytes).ok_or(BAD);
-        let u16_at = |at: usize| crate::format::u16_at(fixed, at);
+        let u16_at = |at: usize| duramen_format::u16_at(fixed, at);
         let ghost = view.context() == Lcx::MARK_AS_GHOST;
         let parsed = match op {
             Lop::FORMAT_PAGE if view.element(0).is_some() => PageOp::Image {
@@ -379,7 +379,7 @@ impl<'a> PageOp<'a> {
                 pminlen: u16_at(64)?,
                 au: f.alloc_unit,
                 start: page_at(66)?,
-                extra: crate::format::u64_at(fixed, 72)?,
+                extra: duramen_format::u64_at(fixed, 72)?,
             },
             Lop::INSERT_ROWS if ghost => PageOp::Unghost {
                 slot: f.slot,
@@ -509,7 +509,7 @@ impl<'a> PageOp<'a> {
                     let ghost = page
                         .as_ref()
                         .record(*slot)?
-                        .is_some_and(|r| crate::format::page::is_ghost(r[0]));
+                        .is_some_and(|r| duramen_format::page::is_ghost(r[0]));
                     if ghost {
                         let n = page.as_ref().ghost_count();
                         page.set_ghost_count(n.saturating_sub(1));
@@ -586,12 +586,15 @@ impl<'a> PageOp<'a> {
 
 fn ghost_at(page: &PageMut<'_>, slot: u16) -> bool {
     let record = page.as_ref().record(slot);
-    matches!(record, Ok(Some(r)) if crate::format::page::is_ghost(r[0]))
+    matches!(record, Ok(Some(r)) if duramen_format::page::is_ghost(r[0]))
 }
 
 /// Ghosts that came with rows from another page.
 fn count_ghosts(page: &mut PageMut<'_>, rows: &[&[u8]]) {
-    let ghost = |r: &&&[u8]| r.first().is_some_and(|s| crate::format::page::is_ghost(*s));
+    let ghost = |r: &&&[u8]| {
+        r.first()
+            .is_some_and(|s| duramen_format::page::is_ghost(*s))
+    };
     let came = rows.iter().filter(ghost).count() as u16;
     if came > 0 {
         let n = page.as_ref().ghost_count();
@@ -605,7 +608,7 @@ fn recount_ghosts(page: &mut PageMut<'_>) -> FormatResult<()> {
     for s in 0..p.slot_count() {
         n += u16::from(
             p.record(s)?
-                .is_some_and(|r| crate::format::page::is_ghost(r[0])),
+                .is_some_and(|r| duramen_format::page::is_ghost(r[0])),
         );
     }
     page.set_ghost_count(n);

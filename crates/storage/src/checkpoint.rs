@@ -20,21 +20,21 @@
 //! something waits for (the end of a database, a backup's beginning) go at full speed, and so does whatever is under way
 //! then.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{Lsn, PageId, SqlResult};
+use duramen_format::boot::{BOOT_PAGE, Boot};
 use duramen_observe::events::{CheckpointBegin, CheckpointEnd, emit};
 use duramen_observe::{Duty, WaitType, background};
 use duramen_os::{thread, time};
+use duramen_pool::Why;
 use duramen_wal::record::{RecordBuilder, datetime_from_unix_ns};
 
 use crate::engine::Database;
-use crate::format::boot::{BOOT_PAGE, Boot};
-use crate::pace::{Haste, Pace};
-use crate::pool::Why;
+use crate::pace::{CheckpointPace, Haste};
 
 /// TARGET_RECOVERY_TIME of new databases, as in SQL Server since 2016.
 pub(crate) const NEW_TARGET_SECONDS: u32 = 60;
@@ -44,67 +44,14 @@ const STEP: Duration = Duration::from_millis(100);
 const GHOST_STEPS: u32 = 50;
 /// Steps after which dirty pages are written although nothing else asks for it: a minute.
 const IDLE_STEPS: u32 = 600;
-/// A recovery tells the speed of redo when it has read this much log.
-const TELLING_BYTES: u64 = 16 << 20;
 /// Pages that one step writes ahead of an indirect checkpoint.
 const STEP_PAGES: u64 = 1_024;
-/// One megabyte: a recovery that leaves more to be written than this is over before it is written.
-pub(crate) const CHECKPOINT_DEBT: u32 = 128;
 /// Between two batches of a checkpoint that nobody waits for, and of one that somebody has asked for.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 const ASKED_PAUSE: Duration = Duration::from_millis(20);
 
 fn now() -> [u8; 8] {
     datetime_from_unix_ns(u64::try_from(time::wall().unix_nanos()).unwrap_or(0))
-}
-
-/// How fast redo is taken to be: log read and repeated in a second, and pages fetched. The beginning is on the slow side
-/// of what was measured; a recovery of some length puts its own figure in place of the first.
-#[derive(Debug)]
-pub(crate) struct RedoSpeed {
-    bytes: AtomicU64,
-    pages: AtomicU64,
-}
-
-impl Default for RedoSpeed {
-    fn default() -> RedoSpeed {
-        RedoSpeed::new(64 << 20, 8_000)
-    }
-}
-
-impl RedoSpeed {
-    pub fn new(bytes: u64, pages: u64) -> RedoSpeed {
-        RedoSpeed {
-            bytes: AtomicU64::new(bytes),
-            pages: AtomicU64::new(pages),
-        }
-    }
-
-    /// Other figures from now on, per second.
-    #[cfg(test)]
-    pub fn set(&self, bytes: u64, pages: u64) {
-        self.bytes.store(bytes, Ordering::Relaxed);
-        self.pages.store(pages, Ordering::Relaxed);
-    }
-
-    fn pages(&self) -> u64 {
-        self.pages.load(Ordering::Relaxed).max(1)
-    }
-
-    /// Milliseconds that redo would take.
-    fn estimate(&self, log_bytes: u64, dirty_pages: u64) -> u64 {
-        let bytes = self.bytes.load(Ordering::Relaxed).max(1);
-        log_bytes.saturating_mul(1000) / bytes + dirty_pages * 1000 / self.pages()
-    }
-
-    /// A recovery has read so much log in this time.
-    pub fn learn(&self, bytes: u64, took: Duration) {
-        if bytes >= TELLING_BYTES {
-            let rate = bytes as f64 / took.as_secs_f64().max(0.001);
-            let rate = (rate as u64).clamp(4 << 20, 1 << 30);
-            self.bytes.store(rate, Ordering::Relaxed);
-        }
-    }
 }
 
 impl Database {
@@ -180,7 +127,7 @@ impl Database {
             _ if planted::on(Bug::CheckpointWithoutPages) => 0,
             true => 0,
             false => {
-                let mut pace = Pace::new(self, haste);
+                let mut pace = CheckpointPace::new(self, haste);
                 let pool = &self.engine.pool;
                 pool.flush_database(self.id, Why::Checkpoint, &mut pace)?
             }
@@ -269,21 +216,13 @@ impl Database {
     /// Changes fields of the boot page in a transaction of its own, durable when it returns. Possible in a full log: the end
     /// of a log backup is such a change, and what makes room. 9002, before anything has changed, where it would take what
     /// rollbacks may need.
-    pub(crate) fn change_boot(
-        &self,
-        name: &'static str,
-        f: impl FnOnce(&mut Boot),
-    ) -> SqlResult<()> {
+    pub fn change_boot(&self, name: &'static str, f: impl FnOnce(&mut Boot)) -> SqlResult<()> {
         self.admit_boot_change(false)?;
         self.change_boot_now(name, f)
     }
 
     /// As [`Database::change_boot`], after the caller has asked for room.
-    pub(crate) fn change_boot_now(
-        &self,
-        name: &'static str,
-        f: impl FnOnce(&mut Boot),
-    ) -> SqlResult<()> {
+    pub fn change_boot_now(&self, name: &'static str, f: impl FnOnce(&mut Boot)) -> SqlResult<()> {
         let tx = self.own_transaction(name).unreserved();
         match self.update_boot(&tx, f) {
             Ok(()) => self.engine.commit(&tx, None)?,

@@ -21,13 +21,13 @@ mod parts;
 use std::collections::VecDeque;
 
 use duramen_base::{PageId, SqlResult};
+use duramen_format::page::{PageRef, is_ghost, kind_of, record_kind};
 use duramen_observe::Counter;
 use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction, Visible};
 use duramen_types::Value;
 
-use crate::def::{LockHint, RowLocator, RowsetKind, ScanSpec};
-use crate::format::page::{PageRef, is_ghost, kind_of, record_kind};
-use crate::reading::{Locking, Reading, Wanted};
+use crate::def::{RowLocator, RowsetKind, ScanSpec};
+use crate::hints::{LockHint, Locking, Reading, Wanted};
 use crate::rowset::Rowset;
 
 use self::ahead::Ahead;

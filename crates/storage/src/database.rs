@@ -6,36 +6,36 @@ use std::sync::{Arc, OnceLock};
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, XdesId, messages};
+use duramen_format::PageBytes;
+use duramen_format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, OwnBoot};
+use duramen_format::page::seal;
+use duramen_format::version::refuse_newer;
 use duramen_observe::FileIo;
 use duramen_os::Env;
 use duramen_os::sync::{Mutex, Rank, RwLock};
 use duramen_os::time;
+use duramen_pool::{DataFile, DataFileSpec, DbStore, PageWaits, logical_error};
 use duramen_txn::txlog::{self, TransactionLog};
 use duramen_txn::{CommitLsns, FixedHashMap, IsolationLevel, RecordLog, Transaction, TxnKind};
 use duramen_wal::{Log, LogConfig, LogFileSpec, LogProfile};
 
-use crate::backup::Backups;
+use crate::backups::Backups;
 use crate::checkpoint::NEW_TARGET_SECONDS;
 use crate::configuration::{first_options, profile_number, profile_of};
 use crate::dblog::DbLog;
 use crate::engine::{Database, Engine, LogAccess};
-use crate::error::logical_error;
-use crate::files::changed::ChangedExtents;
-use crate::files::fill::FileState;
+use crate::files::DataFileInfo;
 use crate::files::log_header::check_log_file;
 use crate::files::make::{create_file, find_guid, read_boot, sync_parent};
+use crate::files::state::ChangedExtents;
+use crate::files::state::FileState;
 use crate::files::table::{new_table, open_listed};
-use crate::files::{DataFile, DataFileInfo, DataFileSpec, DbStore};
-use crate::format::PageBytes;
-use crate::format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, OwnBoot};
-use crate::format::page::seal;
-use crate::format::version::{refuse_newer, version_in};
 use crate::log_files::log_header;
-use crate::operations::PageWaits;
+use crate::marks::version_in;
 use crate::recovery::{Found, Pass, RecoverySummary};
-use crate::row_counts::CountState;
+use crate::recovery_model::{RecoveryModel, Truncation};
+use crate::row_counts::noted::CountState;
 use crate::tempdb;
-use crate::truncation::{RecoveryModel, Truncation};
 
 /// CREATE DATABASE, as storage needs it.
 #[derive(Clone, Debug)]
@@ -148,7 +148,7 @@ impl Database {
     }
 
     /// The same with its files on a disk of its own.
-    pub(crate) fn open_on(
+    pub fn open_on(
         engine: &Arc<Engine>,
         env: &Env,
         spec: &OpenDatabase,
@@ -178,7 +178,6 @@ impl Database {
         store.files.read().iter().for_each(|f| f.count_for(spec.id));
         engine.pool.add_store(&store);
         let progress = engine.begin_recovery(spec.id, &spec.name);
-        let _ = store.progress.set(progress.clone());
         let opened = Database::open_store(engine, spec, &store);
         progress.end();
         if opened.is_err() {
@@ -392,7 +391,6 @@ pub(crate) fn new_store(
         temporary: tempdb::is_temporary(id),
         standby: !Arc::ptr_eq(&env.disk, &engine.env.disk),
         recovering: AtomicBool::new(true),
-        progress: OnceLock::new(),
         suspects: engine.suspects.clone(),
         page_waits: PageWaits::default(),
     })
@@ -426,10 +424,10 @@ pub(crate) fn assemble(
         counts: CountState::default(),
         drops: Mutex::ranked(Rank::Drops, BTreeMap::new()),
         releasing: Mutex::ranked(Rank::Releasing, ()),
-        lendings: crate::lent::Lendings::default(),
+        lendings: crate::lendings::Lendings::default(),
         checkpoint_lock: Mutex::ranked(Rank::Checkpoint, ()),
         log_room: Mutex::new(()),
-        calm: crate::pace::Calm::default(),
+        calm: crate::calm::Calm::default(),
         owes_checkpoint: AtomicBool::new(false),
         checkpoint_waiters: AtomicU32::new(0),
         recovered: OnceLock::new(),

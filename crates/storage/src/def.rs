@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{AllocUnitId, ObjectId, PageId, RowsetId};
+use duramen_format::layout::RowLayout;
 use duramen_types::Value;
 
 use crate::btree::keys::KeyInfo;
-use crate::format::layout::RowLayout;
-use crate::reading::Reading;
+use crate::hints::Reading;
 
 /// The shape of a rowset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,20 +116,6 @@ impl RowLocator {
             u16::from_le_bytes([slot[0], slot[1]]),
         ))
     }
-}
-
-/// What a read wants to hold on the rows it returns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LockHint {
-    /// What the isolation level asks for.
-    #[default]
-    Read,
-    /// U: the row may be changed next. Given back when the cursor goes on, unless it was changed.
-    Update,
-    /// X, kept.
-    Exclusive,
-    /// NOLOCK.
-    None,
 }
 
 /// The part of a rowset to scan. Bounds are values of leading `keys`.

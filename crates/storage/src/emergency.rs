@@ -10,18 +10,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{SqlError, SqlResult, XdesId, messages};
+use duramen_format::boot::Boot;
+use duramen_format::version::refuse_newer;
 use duramen_os::{Env, OpenOptions};
+use duramen_pool::{DataFile, OverlayDisk};
 use duramen_wal::{Growth, Log, LogConfig, LogFileSpec};
 
-use crate::check::overlay::OverlayDisk;
 use crate::database::{OpenDatabase, assemble, log_config, new_store};
 use crate::engine::{Database, Engine};
-use crate::files::DataFile;
 use crate::files::make::{find_guid, read_boot};
 use crate::files::table::open_listed;
-use crate::format::boot::Boot;
-use crate::format::version::{refuse_newer, version_in};
 use crate::log_files::log_header;
+use crate::marks::version_in;
 
 /// The log in the overlay: nothing but what reading writes is in it.
 const LOG_BYTES: u64 = 1 << 20;

@@ -6,36 +6,31 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use duramen_base::planted::{self, Bug};
 use duramen_base::{AllocUnitId, DbId, Lsn, PageId, SqlError, SqlResult, XdesId};
+use duramen_format::boot::Boot;
 use duramen_os::Env;
 use duramen_os::memory::Broker;
 use duramen_os::sync::{Mutex, MutexGuard, Rank, RwLock};
+use duramen_pool::{DbStore, DoubleWrite, PageRead, PageWrite, Pool, PoolStats};
 use duramen_txn::txlog::{Decision, TransactionLog};
 use duramen_txn::{Entity, LockDuration, LockManager, LockMode, LockOutcome, Resource};
 use duramen_txn::{FixedHashMap, RecordLog, Transaction, VersionStore};
 use duramen_wal::LogHolds;
-use duramen_wal::record::{FLAG_NORMAL, Lcx, RecordBuilder, recycle};
+use duramen_wal::record::{FLAG_NORMAL, Lcx, RecordBuilder};
 
-use crate::alloc::DroppedChain;
-use crate::backup::Backups;
-use crate::change::{PageOp, Role};
-use crate::checkpoint::{CHECKPOINT_DEBT, RedoSpeed};
+use crate::alloc::dropped::DroppedChain;
+use crate::backups::Backups;
 use crate::def::RowsetDef;
-use crate::doublewrite::DoubleWrite;
 use crate::error::corrupt;
-use crate::files::DbStore;
-use crate::files::changed::ChangedExtents;
-use crate::files::fill::{FileState, PRIMARY};
-use crate::format::boot::Boot;
-use crate::free_space::{FreeSpace, class_of, has_class};
-use crate::kept_room;
-use crate::operations::Operations;
-use crate::pool::{PageRead, PageWrite, Pool, PoolStats};
-use crate::recovery::{Recoveries, RecoverySummary};
-use crate::row_counts::{CountState, RowCount};
-use crate::temp_space::TempSpace;
-use crate::truncation::Truncation;
+use crate::files::state::{ChangedExtents, FileState, PRIMARY};
+use crate::fullness::FreeSpace;
+use crate::operation_counts::Operations;
+use crate::recovery::progress::Recoveries;
+use crate::recovery::summary::RecoverySummary;
+use crate::recovery_model::Truncation;
+use crate::redo_speed::{CHECKPOINT_DEBT, RedoSpeed};
+use crate::row_counts::noted::{CountState, RowCount};
+use crate::temp_claims::TempSpace;
 
 /// What the engine is started with.
 #[derive(Clone, Debug)]
@@ -60,7 +55,7 @@ pub struct Engine {
     pub locks: Arc<LockManager>,
     /// What rows were before running and recent changes.
     pub versions: VersionStore,
-    pub(crate) pool: Pool,
+    pub pool: Pool,
     pub(crate) databases: RwLock<BTreeMap<u16, Weak<Database>>>,
     pub(crate) instant_file_init: AtomicBool,
     pub(crate) extents_in_turn: AtomicU32,
@@ -70,7 +65,7 @@ pub struct Engine {
     pub(crate) recoveries: Arc<Recoveries>,
     /// Dirty pages above which a recovery leaves its checkpoint to the background.
     pub(crate) checkpoint_debt: AtomicU32,
-    pub(crate) suspects: crate::suspects::Shared,
+    pub suspects: duramen_pool::SharedSuspects,
     /// Told of a database that was shut down, and why.
     pub(crate) on_shut_down: OnceLock<ShutDownHook>,
     pub(crate) temp_space: TempSpace,
@@ -144,7 +139,7 @@ impl Engine {
     }
 
     /// The pages in memory, of all databases, in their order.
-    pub fn buffered_pages(&self) -> Vec<crate::pool::BufferedPage> {
+    pub fn buffered_pages(&self) -> Vec<duramen_pool::BufferedPage> {
         self.pool.contents()
     }
 
@@ -211,7 +206,7 @@ impl Engine {
 }
 
 /// The log as recovery and undo read it, besides what transactions need of it.
-pub(crate) trait LogAccess: RecordLog {
+pub trait LogAccess: RecordLog {
     fn read_one(&self, lsn: Lsn) -> SqlResult<Vec<u8>>;
     /// Calls `each` with the records from `from` on, in order, until it says false.
     fn scan_while(
@@ -363,25 +358,25 @@ pub struct Database {
     pub engine: Arc<Engine>,
     pub id: DbId,
     pub name: String,
-    pub(crate) store: Arc<DbStore>,
-    pub(crate) access: Arc<dyn LogAccess>,
+    pub store: Arc<DbStore>,
+    pub access: Arc<dyn LogAccess>,
     /// The transactions of this database and the log they are written to.
     pub transactions: Arc<TransactionLog>,
-    pub(crate) boot: Mutex<Boot>,
+    pub boot: Mutex<Boot>,
     pub(crate) storages: RwLock<FixedHashMap<AllocUnitId, Arc<Storage>>>,
-    pub(crate) file_state: FileState,
-    pub(crate) changed: ChangedExtents,
+    pub file_state: FileState,
+    pub changed: ChangedExtents,
     pub(crate) counts: CountState,
     /// Page chains that go when their transaction commits, and those that have not gone yet: see `alloc::release`.
     pub(crate) drops: Mutex<BTreeMap<XdesId, Vec<DroppedChain>>>,
     /// One at a time gives chains back.
     pub(crate) releasing: Mutex<()>,
     /// Large values that are read where they lie.
-    pub(crate) lendings: crate::lent::Lendings,
+    pub(crate) lendings: crate::lendings::Lendings,
     pub(crate) checkpoint_lock: Mutex<()>,
     /// Held by who makes room in a log that cannot grow.
     pub(crate) log_room: Mutex<()>,
-    pub(crate) calm: crate::pace::Calm,
+    pub(crate) calm: crate::calm::Calm,
     /// Recovery has left its checkpoint to the background thread.
     pub(crate) owes_checkpoint: AtomicBool,
     /// Somebody waits for a checkpoint: one that is under way hurries.
@@ -389,7 +384,7 @@ pub struct Database {
     pub(crate) recovered: OnceLock<RecoverySummary>,
     pub(crate) truncate_on_checkpoint: AtomicBool,
     pub(crate) truncation: Truncation,
-    pub(crate) backups: Backups,
+    pub backups: Backups,
     /// Prepared transactions that recovery has found and whose coordinator was not open yet.
     pub(crate) in_doubt: Mutex<Vec<(Transaction, Decision)>>,
     /// Held while those are asked about: whoever comes meanwhile, because it has just opened the coordinator, finds what
@@ -398,11 +393,11 @@ pub struct Database {
     pub(crate) closed: AtomicBool,
     /// A rollback has failed: nothing more is done here.
     pub(crate) shut: AtomicBool,
-    pub(crate) log: Option<Arc<duramen_wal::Log>>,
+    pub log: Option<Arc<duramen_wal::Log>>,
 }
 
 impl Database {
-    pub(crate) fn read_page(&self, page: PageId) -> SqlResult<PageRead<'_>> {
+    pub fn read_page(&self, page: PageId) -> SqlResult<PageRead<'_>> {
         self.engine.pool.read(&self.store, page)
     }
 
@@ -414,154 +409,8 @@ impl Database {
         self.engine.pool.write_new(&self.store, page)
     }
 
-    pub(crate) fn corrupt(&self, page: PageId, e: crate::format::FormatError) -> SqlError {
+    pub(crate) fn corrupt(&self, page: PageId, e: duramen_format::FormatError) -> SqlError {
         corrupt(self.id, page, e)
-    }
-
-    /// Logs a change and makes it: see `change` for the order and why. The caller has checked that it fits.
-    pub(crate) fn change(
-        &self,
-        tx: &Transaction,
-        id: PageId,
-        page: &mut PageWrite<'_>,
-        op: &PageOp<'_>,
-        context: Lcx,
-        role: Role,
-    ) -> SqlResult<Lsn> {
-        let lsn = self.change_page(tx, id, page, op, context, role)?;
-        let unit = page.page().alloc_unit();
-        self.count_change(tx, lsn, op, context, || self.storage(unit));
-        Ok(lsn)
-    }
-
-    /// `change`, but who calls counts the rows.
-    pub(crate) fn change_page(
-        &self,
-        tx: &Transaction,
-        id: PageId,
-        page: &mut PageWrite<'_>,
-        op: &PageOp<'_>,
-        context: Lcx,
-        role: Role,
-    ) -> SqlResult<Lsn> {
-        debug_assert!(
-            matches!(op, PageOp::Format { .. })
-                || page.page().page_id() == id
-                || page.page().page_id().is_null(),
-            "change/1: a record names page {id}, and page {} is changed",
-            page.page().page_id()
-        );
-        let epoch = self.changed.epoch();
-        let asks = tx.asks() && !matches!(role, Role::Compensation(_));
-        self.mark_changed(id, asks)?;
-        let mut class = None;
-        if has_class(context) && !matches!(op, PageOp::Format { .. }) {
-            if matches!(role, Role::Compensation(_)) {
-                if let Some(after) = self.class_after(id, page, op, context) {
-                    // Advice: see `free_space`.
-                    let _ = self.set_free_space(id, after);
-                }
-            } else {
-                class = Some(class_of(page.page()));
-            }
-        }
-        let mut record = op.record(id, page.page(), context, role);
-        page.mark_dirty();
-        let lsn = match role {
-            Role::Compensation(_) if planted::on(Bug::NoCompensation) => page.page().lsn(),
-            Role::Compensation(undo_next) => {
-                let reserve = record.len() as u32;
-                self.transactions
-                    .append_compensation(tx, &mut record, undo_next, reserve)?
-            }
-            _ => {
-                let reserve = op.undo_reserve(record.len(), context, role);
-                self.transactions.append(tx, &mut record, reserve)?
-            }
-        };
-        let undoes = matches!(role, Role::Compensation(_));
-        let before = kept_room::bytes_for(op, context, undoes, page.page()).map(|bytes| {
-            let mut xdes = [0; 8];
-            xdes[..6].copy_from_slice(&record[16..22]);
-            (XdesId(u64::from_le_bytes(xdes)), bytes)
-        });
-        recycle(record);
-        self.apply(id, page, op, context, lsn)?;
-        if let Some((xdes, before)) = before
-            && let Some(after) = kept_room::bytes_for(op, context, undoes, page.page())
-        {
-            let table = &self.transactions.table;
-            let p = &mut page.change();
-            kept_room::account(p, xdes, (before, after), context, |x| table.standing(x));
-            if undoes && has_class(context) {
-                self.room_again(id, page);
-            }
-        }
-        if self.changed.epoch() != epoch {
-            self.mark_changed(id, false)?;
-        }
-        if let Some(before) = class {
-            let after = class_of(page.page());
-            if after != before {
-                let _ = self.set_free_space(id, after);
-            }
-        }
-        Ok(lsn)
-    }
-
-    /// A logged change outside any transaction: never undone. One that does not ask for room in the log takes what is
-    /// kept for it.
-    pub(crate) fn change_alone(
-        &self,
-        id: PageId,
-        page: &mut PageWrite<'_>,
-        op: &PageOp<'_>,
-        context: Lcx,
-        asks: bool,
-    ) -> SqlResult<Lsn> {
-        let epoch = self.changed.epoch();
-        self.mark_changed(id, asks)?;
-        let mut record = op.record(id, page.page(), context, Role::Normal);
-        record[14..16].fill(0);
-        page.mark_dirty();
-        let lsn = match asks {
-            true => self.access.append_asking(&record, 0)?,
-            false => self.access.append(&record, 0)?,
-        };
-        self.apply(id, page, op, context, lsn)?;
-        if self.changed.epoch() != epoch {
-            self.mark_changed(id, false)?;
-        }
-        Ok(lsn)
-    }
-
-    fn apply(
-        &self,
-        id: PageId,
-        page: &mut PageWrite<'_>,
-        op: &PageOp<'_>,
-        context: Lcx,
-        lsn: Lsn,
-    ) -> SqlResult<Lsn> {
-        if let (PageOp::SetBit { bit, value: true }, Lcx::GAM) = (op, context) {
-            self.backups.extent_freed(id, *bit);
-        }
-        debug_assert!(
-            lsn > page.page().lsn() || lsn.is_null() || planted::on(Bug::NoCompensation),
-            "pool/3: page {id} goes back from {} to {lsn}",
-            page.page().lsn()
-        );
-        let mut p = page.change();
-        op.apply(id, context, &mut p)
-            .map_err(|e| self.corrupt(id, e))?;
-        debug_assert!(
-            !matches!(op, PageOp::Format { .. }) || p.as_ref().page_id() == id,
-            "change/1: a page is formatted as another"
-        );
-        if !(planted::on(Bug::ForgottenPageLsn) && matches!(op, PageOp::Modify { .. })) {
-            p.set_lsn(lsn);
-        }
-        Ok(lsn)
     }
 
     /// Runs `work` as a system transaction under `tx`: committed on its own, or undone when it fails.
@@ -614,7 +463,7 @@ impl Database {
 
     /// Changes fields of the boot page; logged.
     pub fn update_boot(&self, tx: &Transaction, f: impl FnOnce(&mut Boot)) -> SqlResult<()> {
-        let id = PageId::new(1, crate::format::boot::BOOT_PAGE);
+        let id = PageId::new(1, duramen_format::boot::BOOT_PAGE);
         let mut boot = self.boot.lock();
         let mut page = self.write_page(id)?;
         let mut copy = *page.bytes();
@@ -625,34 +474,9 @@ impl Database {
             .expect_record(0)
             .map_err(|e| self.corrupt(id, e))?
             .to_vec();
-        let new_page = crate::format::page::PageRef::new(&copy);
+        let new_page = duramen_format::page::PageRef::new(&copy);
         let new = new_page.expect_record(0).map_err(|e| self.corrupt(id, e))?;
         self.replace_record(tx, id, &mut page, (0, &old, new), Lcx::BOOT_PAGE)
-    }
-
-    /// Puts `new` in the place of a record, by a change of the bytes that differ; does nothing when none does.
-    pub(crate) fn replace_record(
-        &self,
-        tx: &Transaction,
-        id: PageId,
-        page: &mut PageWrite<'_>,
-        (slot, old, new): (u16, &[u8], &[u8]),
-        context: Lcx,
-    ) -> SqlResult<()> {
-        let (offset, before, after) = crate::change::difference(old, new);
-        if before.is_empty() && after.is_empty() {
-            return Ok(());
-        }
-        let op = PageOp::Modify {
-            slot,
-            offset,
-            before,
-            after,
-            key: &[],
-            fields: &[],
-        };
-        self.change(tx, id, page, &op, context, Role::Normal)?;
-        Ok(())
     }
 
     /// Says where sysallocunits begins: the anchor of the whole catalog.

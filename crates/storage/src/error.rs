@@ -3,10 +3,9 @@
 use std::fmt;
 
 use duramen_base::{DbId, Lsn, ObjectId, PageId, SqlError, messages};
-use duramen_observe::{Activity, note_activity};
-use duramen_os::IoError;
+use duramen_pool::logical_error;
 
-use crate::format::FormatError;
+use duramen_format::FormatError;
 
 /// An error of a row operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,39 +50,6 @@ impl fmt::Display for StorageError {
 }
 
 impl std::error::Error for StorageError {}
-
-fn offset_of(page: PageId) -> String {
-    format!("{:#018x}", u64::from(page.page) * 8192)
-}
-
-/// 823: the operating system refused.
-pub(crate) fn io_error(error: &IoError, what: &str, page: PageId, file: &str) -> SqlError {
-    note_activity(Activity::DiskErrors, 1);
-    SqlError::new(
-        &messages::IO_ERROR,
-        &[
-            &format!("{}({error})", error.code()),
-            &what,
-            &offset_of(page),
-            &file,
-        ],
-    )
-}
-
-/// 824: the page contradicts itself.
-pub(crate) fn logical_error(
-    problem: &str,
-    what: &str,
-    db: DbId,
-    page: PageId,
-    file: &str,
-) -> SqlError {
-    note_activity(Activity::DiskErrors, 1);
-    SqlError::new(
-        &messages::LOGICAL_IO_ERROR,
-        &[&problem, &what, &page, &db.0, &offset_of(page), &file],
-    )
-}
 
 /// 824 for a page in memory whose bytes do not add up.
 pub(crate) fn corrupt(db: DbId, page: PageId, error: FormatError) -> SqlError {

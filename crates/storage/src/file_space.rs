@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 
 use duramen_base::{PageId, SqlResult};
-
-use crate::engine::Database;
-use crate::format::alloc::{
+use duramen_format::alloc::{
     GAM_INTERVAL, Iam, PFS_INTERVAL, bit_count, diff_page_of, pfs, pfs_get, pfs_page_of,
 };
+
+use crate::engine::Database;
 
 const EXTENT_PAGES: u32 = 8;
 

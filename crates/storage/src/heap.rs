@@ -10,7 +10,11 @@
 //!    [test: a_row_found_by_its_rid_is_read_committed]
 
 use duramen_base::{PageId, SqlResult};
+use duramen_format::FormatError;
+use duramen_format::page::{BODY_BYTES, kind_of, page_type, record_kind};
+use duramen_format::row::{back_pointer, forwarding_stub, forwarding_target, to_forwarded};
 use duramen_observe::{Counter, count};
+use duramen_pool::PageWrite;
 use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::Lcx;
@@ -19,12 +23,8 @@ use crate::btree::lock_info;
 use crate::change::{PageOp, Role};
 use crate::def::RowLocator;
 use crate::engine::Storage;
-use crate::format::FormatError;
-use crate::format::page::{BODY_BYTES, kind_of, page_type, record_kind};
-use crate::format::row::{back_pointer, forwarding_stub, forwarding_target, to_forwarded};
-use crate::free_space::class_of;
-use crate::pool::PageWrite;
-use crate::reading::{Reading, Wanted};
+use crate::fullness::class_of;
+use crate::hints::{Reading, Wanted};
 use crate::rowset::Rowset;
 
 impl Rowset {

@@ -27,12 +27,12 @@
 
 use duramen_base::XdesId;
 use duramen_base::planted::{self, Bug};
+use duramen_format::page::{BODY_BYTES, PageMut, PageRef, page_type};
 use duramen_txn::{Standing, Transaction};
 use duramen_wal::record::Lcx;
 
 use crate::change::PageOp;
-use crate::format::page::{BODY_BYTES, PageMut, PageRef, page_type};
-use crate::free_space::has_class;
+use crate::fullness::has_class;
 use crate::rowset::Rowset;
 
 /// The bytes of a page that a change takes some of, or gives some to; `None` where neither is its transaction's.

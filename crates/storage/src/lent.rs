@@ -10,22 +10,23 @@
 //! 2. A value has as many bytes as its root says, of one blob: pieces of another one, as a reader of what is not committed may
 //!    come upon, are an error. [test: pieces_of_another_value_are_refused]
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
-use duramen_base::{PageId, SqlError, SqlResult, given_up};
+use duramen_base::{SqlError, SqlResult, given_up};
+use duramen_format::layout::ColumnLayout;
+use duramen_format::lob::{Link, Node, Pointer, decode_node, decode_pointer};
+use duramen_format::values::Fetched;
+use duramen_format::{FormatError, u64_at};
 use duramen_os::memory::{Clerk, out_of_memory};
 use duramen_os::sync::Mutex;
 use duramen_types::batch::spill::SpillFile;
 use duramen_types::spooled::Bytes;
-use duramen_types::{Spooled, TypeId};
+use duramen_types::{Spooled, TypeId, Value};
 
 use crate::engine::Database;
-use crate::format::layout::ColumnLayout;
-use crate::format::lob::{Link, Node, Pointer, decode_node, decode_pointer};
-use crate::format::{FormatError, u64_at};
+use crate::lendings::Place;
 use crate::rowset::Rowset;
 
 /// Shorter values are always read into memory.
@@ -37,20 +38,19 @@ const MAX_DEPTH: usize = 16;
 /// What is copied at once.
 const WINDOW: usize = 256 << 10;
 
-/// Where a value begins: no two that are there have the same.
-type Place = (PageId, u16);
-
-/// The values of a database that somebody has lent.
-#[derive(Default)]
-pub(crate) struct Lendings {
-    count: AtomicUsize,
-    of: Mutex<BTreeMap<Place, Vec<Weak<Lent>>>>,
-}
-
 /// A value off its row, as it goes to whoever reads the row.
 pub(crate) enum OffRow {
     Bytes(Vec<u8>),
     Lent(Arc<Lent>),
+}
+
+impl From<OffRow> for Fetched {
+    fn from(value: OffRow) -> Fetched {
+        match value {
+            OffRow::Bytes(bytes) => Fetched::Bytes(bytes),
+            OffRow::Lent(lent) => Fetched::Value(Value::Spooled(Spooled::new(lent))),
+        }
+    }
 }
 
 /// Entries of a node, and where in the value the first of them begins.
@@ -212,14 +212,6 @@ impl Drop for Lent {
     }
 }
 
-impl Lendings {
-    /// How many there are.
-    #[cfg(test)]
-    pub fn count(&self) -> usize {
-        self.count.load(Relaxed)
-    }
-}
-
 impl Rowset {
     /// What a pointer in a row leads to: `lends` says whether whoever asks knows values that are not in memory. Under the latch
     /// of the row's page, where somebody else may change the row.
@@ -272,7 +264,8 @@ impl Rowset {
         let lendings = &self.db.lendings;
         lendings.count.fetch_add(1, Relaxed);
         let mut of = lendings.of.lock();
-        of.entry(place).or_default().push(Arc::downgrade(&lent));
+        let known: Arc<dyn Bytes> = lent.clone();
+        of.entry(place).or_default().push(Arc::downgrade(&known));
         lent
     }
 
@@ -310,7 +303,7 @@ impl Rowset {
         };
         let of = lendings.of.lock();
         let all = of.get(&(first.page, first.slot));
-        let all: Vec<Arc<Lent>> = all
+        let all: Vec<Arc<dyn Bytes>> = all
             .into_iter()
             .flatten()
             .filter_map(Weak::upgrade)
@@ -328,7 +321,7 @@ mod tests {
     use duramen_txn::{IsolationLevel, Transaction};
     use duramen_types::{Spooled, Value};
 
-    use crate::reading::Reading;
+    use crate::hints::Reading;
     use crate::tests::fixture::{begin, create, engine, wide};
     use crate::{Database, Engine, LockHint, ScanSpec};
 

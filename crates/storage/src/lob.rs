@@ -7,23 +7,23 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_format::layout::ColumnLayout;
+use duramen_format::lob::{
+    INROW_MAX, INROW_OVERFLOW, Link, MAX_DATA_BYTES, MAX_INROW_LINKS, MAX_INTERNAL_LINKS, Node,
+    Pointer, decode_node, decode_pointer, encode_data, encode_inrow, encode_internal, read_value,
+};
+use duramen_format::pack::append_row;
+use duramen_format::pack_columns::append_rows;
+use duramen_format::page::MAX_RECORD_BYTES;
+use duramen_format::row::{Field, decode_fields, encode_fields};
+use duramen_format::values::{Fetched, decode_row_fetching, field_of};
+use duramen_format::{FormatError, FormatResult};
 use duramen_os::memory::{Clerk, out_of_memory};
 use duramen_txn::Transaction;
 use duramen_types::batch::Column;
 use duramen_types::{Spooled, Value};
 use duramen_wal::record::Lcx;
 
-use crate::format::layout::ColumnLayout;
-use crate::format::lob::{
-    INROW_MAX, INROW_OVERFLOW, Link, MAX_DATA_BYTES, MAX_INROW_LINKS, MAX_INTERNAL_LINKS, Node,
-    Pointer, decode_node, decode_pointer, encode_data, encode_inrow, encode_internal, read_value,
-};
-use crate::format::pack::append_row;
-use crate::format::pack_columns::append_rows;
-use crate::format::page::MAX_RECORD_BYTES;
-use crate::format::row::{Field, decode_fields, encode_fields};
-use crate::format::values::{decode_row_lending, field_of};
-use crate::format::{FormatError, FormatResult};
 use crate::rowset::Rowset;
 
 /// The longest (max) value that stays in its row.
@@ -288,10 +288,10 @@ impl Rowset {
         Ok(Field::Complex(Cow::Owned(pointer)))
     }
 
-    /// A row's values, with those outside the row read in, or where they may stay ([`crate::reading::Reading::lends`]) lent.
+    /// A row's values, with those outside the row read in, or where they may stay ([`crate::hints::Reading::lends`]) lent.
     pub(crate) fn decode(&self, row: &[u8], lends: bool) -> SqlResult<Vec<Value>> {
-        decode_row_lending(&self.def.layout, row, &mut |c, pointer| {
-            self.off_row(c, pointer, lends)
+        decode_row_fetching(&self.def.layout, row, &mut |c, pointer| {
+            self.off_row(c, pointer, lends).map(Fetched::from)
         })
     }
 

@@ -1,15 +1,15 @@
 //! Log files of a database besides the first: made with the header page that says whose they are.
 
 use duramen_base::{FileId, Lsn, PAGE_BYTES, SqlError, SqlResult, messages};
+use duramen_format::PageBytes;
+use duramen_format::boot::FileHeader;
+use duramen_format::page::seal;
 use duramen_wal::{Growth, LogFileSpec};
 
 use crate::engine::Database;
-use crate::format::PageBytes;
-use crate::format::boot::FileHeader;
-use crate::format::page::seal;
 
 /// The header page of a log file of the database with that GUID.
-pub(crate) fn log_header(file: &LogFileSpec, guid: &[u8; 16]) -> SqlResult<PageBytes> {
+pub fn log_header(file: &LogFileSpec, guid: &[u8; 16]) -> SqlResult<PageBytes> {
     let mut page: PageBytes = [0; PAGE_BYTES];
     let FileId(file_id) = file.file_id;
     let pages = |bytes: u64| (bytes / PAGE_BYTES as u64) as u32;

@@ -17,7 +17,7 @@ const ENDS: u64 = 256;
 const BOOT_CHANGE: u64 = 4_096;
 
 /// Room that is kept for the end of something long.
-pub(crate) struct Kept<'a> {
+pub struct Kept<'a> {
     log: Option<&'a Log>,
     bytes: u64,
 }
@@ -90,7 +90,7 @@ impl Database {
     }
 
     /// Room for the checkpoint and the end of a backup of pages, or 9002. It only takes.
-    pub(crate) fn admit_backup(&self) -> SqlResult<Kept<'_>> {
+    pub fn admit_backup(&self) -> SqlResult<Kept<'_>> {
         match self.log_lets_in(self.checkpoint_bytes() + self.boot_bytes()) {
             true => Ok(self.keep(self.boot_bytes())),
             false => Err(self.log_full()),
@@ -98,7 +98,7 @@ impl Database {
     }
 
     /// Room for the end of a log backup, which lets go of log unless it only copies: then it changes nothing.
-    pub(crate) fn admit_log_backup(&self, copies: bool) -> SqlResult<Kept<'_>> {
+    pub fn admit_log_backup(&self, copies: bool) -> SqlResult<Kept<'_>> {
         if copies {
             return Ok(self.keep(0));
         }

@@ -9,73 +9,27 @@
 //! A checkpoint that frees log must end before the log is full: while more of the room is used than pages are written, the
 //! pauses are shorter, down to none when it is twice as much.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use duramen_base::{SqlResult, given_up};
 use duramen_observe::{WaitType, wait};
-use duramen_os::sync::Mutex;
 use duramen_os::thread;
+use duramen_pool::{LARGE_BATCH, Pace};
 use duramen_wal::WritePulse;
 
 use crate::engine::Database;
 
 /// Pages of a batch while others commit: a quarter of a megabyte.
 const SMALL: usize = 32;
-/// Pages of a batch when nobody does: one megabyte, which most disks take at their full speed.
-pub(crate) const LARGE: usize = 128;
-/// The part of their speed that commits may lose.
-const BUDGET: f64 = 0.06;
-/// Log writes that tell how long one takes.
-const TELLING: u64 = 4;
 /// Fewer log writes than this in a batch and its pause are the checkpoint's own.
 const BUSY: u64 = 3;
-/// Pauses are at least and at most so many times as long as the writes before them.
-const PAUSES: (f64, f64) = (2.0, 40.0);
 /// How full the log may become, in percent, while a checkpoint that will free it is under way.
 const FULL: u64 = 85;
 
-/// How long log writes take while no pages are written.
-#[derive(Debug, Default)]
-pub(crate) struct Calm {
-    seen: Mutex<WritePulse>,
-    /// Nanoseconds of one; 0 until known.
-    nanos: AtomicU64,
-}
-
-impl Calm {
-    /// Looks at what has been written since the last look.
-    pub fn look(&self, now: WritePulse) {
-        let before = std::mem::replace(&mut *self.seen.lock(), now);
-        self.learn(now.since(before));
-    }
-
-    /// What was written meanwhile has not been disturbed.
-    fn learn(&self, part: WritePulse) {
-        if let Some(nanos) = part.mean(TELLING) {
-            let known = self.nanos.load(Ordering::Relaxed);
-            let new = match known {
-                0 => nanos,
-                known => (known * 3 + nanos) / 4,
-            };
-            self.nanos.store(new.max(1), Ordering::Relaxed);
-        }
-    }
-
-    /// How long to pause after a batch that took `took`, beside which log writes took `nanos` each.
-    fn pause(&self, took: Duration, nanos: Option<u64>) -> Duration {
-        let calm = self.nanos.load(Ordering::Relaxed);
-        let slower = match (calm, nanos) {
-            (0, _) | (_, None) => 1.0,
-            (calm, Some(nanos)) => nanos as f64 / calm as f64 - 1.0,
-        };
-        took.mul_f64((slower / BUDGET).clamp(PAUSES.0, PAUSES.1))
-    }
-}
-
 /// How much of a hurry a checkpoint is in, and who waits for it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Haste {
+pub enum Haste {
     /// At full speed, whoever waits.
     Full,
     /// At full speed, at the end of a recovery: a recovery that is given up needs no checkpoint.
@@ -87,7 +41,7 @@ pub(crate) enum Haste {
 }
 
 /// The pace of one checkpoint.
-pub(crate) struct Pace<'a> {
+pub struct CheckpointPace<'a> {
     db: &'a Database,
     /// The longest pause; `None`: full speed.
     longest: Option<Duration>,
@@ -103,10 +57,10 @@ pub(crate) struct Pace<'a> {
     asked: bool,
 }
 
-impl<'a> Pace<'a> {
-    pub fn new(db: &'a Database, haste: Haste) -> Pace<'a> {
+impl<'a> CheckpointPace<'a> {
+    pub fn new(db: &'a Database, haste: Haste) -> CheckpointPace<'a> {
         let space = db.log.as_ref().map(|l| l.space()).unwrap_or_default();
-        Pace {
+        CheckpointPace {
             db,
             longest: match haste {
                 Haste::Gently(longest) | Haste::Asked(longest) => Some(longest),
@@ -121,16 +75,36 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// Pages of the next batch.
-    pub fn batch(&self) -> usize {
+    /// The part of a pause that the log leaves time for, 0 to 1.
+    fn patience(&self, left: usize) -> f64 {
+        let Some(log) = &self.db.log else { return 1.0 };
+        let space = log.space();
+        if space.used > space.total / 100 * 95 {
+            return 0.0;
+        }
+        match self.db.checkpoints_free_log() {
+            false => 1.0,
+            // It grows while it waits for this checkpoint, and need not.
+            true if space.total > self.size => 0.0,
+            true => {
+                let room = (space.total / 100 * FULL).saturating_sub(self.used);
+                let filled = space.used.saturating_sub(self.used) as f64 / room.max(1) as f64;
+                let written = 1.0 - left as f64 / self.pages.max(1) as f64;
+                (2.0 * written / filled.max(1e-9) - 1.0).clamp(0.0, 1.0)
+            }
+        }
+    }
+}
+
+impl Pace for CheckpointPace<'_> {
+    fn batch(&self) -> usize {
         match self.longest.is_some() && self.busy {
             true => SMALL,
-            false => LARGE,
+            false => LARGE_BATCH,
         }
     }
 
-    /// A batch of `n` pages took `took`, `left` are left: pauses. The error says that nobody waits for the rest.
-    pub fn after(&mut self, took: Duration, n: usize, left: usize) -> SqlResult<()> {
+    fn after(&mut self, took: Duration, n: usize, left: usize) -> SqlResult<()> {
         if self.asked {
             given_up::check()?;
         }
@@ -161,26 +135,6 @@ impl<'a> Pace<'a> {
         *self.db.calm.seen.lock() = now;
         Ok(())
     }
-
-    /// The part of a pause that the log leaves time for, 0 to 1.
-    fn patience(&self, left: usize) -> f64 {
-        let Some(log) = &self.db.log else { return 1.0 };
-        let space = log.space();
-        if space.used > space.total / 100 * 95 {
-            return 0.0;
-        }
-        match self.db.checkpoints_free_log() {
-            false => 1.0,
-            // It grows while it waits for this checkpoint, and need not.
-            true if space.total > self.size => 0.0,
-            true => {
-                let room = (space.total / 100 * FULL).saturating_sub(self.used);
-                let filled = space.used.saturating_sub(self.used) as f64 / room.max(1) as f64;
-                let written = 1.0 - left as f64 / self.pages.max(1) as f64;
-                (2.0 * written / filled.max(1e-9) - 1.0).clamp(0.0, 1.0)
-            }
-        }
-    }
 }
 
 impl Database {
@@ -194,37 +148,5 @@ impl Database {
     /// Somebody waits for the end of the checkpoint.
     fn hurries(&self) -> bool {
         self.checkpoint_waiters.load(Ordering::SeqCst) > 0 || self.closed.load(Ordering::SeqCst)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pulse(writes: u64, nanos: u64) -> WritePulse {
-        WritePulse { writes, nanos }
-    }
-
-    #[test]
-    fn pauses_grow_with_what_log_writes_suffer() {
-        let calm = Calm::default();
-        calm.look(pulse(100, 10_000_000));
-        let ms = Duration::from_millis(1);
-        // As quick as ever: the shortest pause. Half as slow again: eight times the batch.
-        assert_eq!(calm.pause(ms, Some(100_000)), 2 * ms);
-        let half = calm.pause(ms, Some(150_000));
-        assert!(half > 8 * ms && half < 9 * ms, "{half:?}");
-        assert_eq!(calm.pause(ms, Some(10_000_000)), 40 * ms);
-    }
-
-    #[test]
-    fn what_is_calm_is_learnt_slowly_and_from_enough_writes() {
-        let calm = Calm::default();
-        calm.look(pulse(10, 1_000_000));
-        assert_eq!(calm.nanos.load(Ordering::Relaxed), 100_000);
-        calm.look(pulse(12, 9_000_000));
-        assert_eq!(calm.nanos.load(Ordering::Relaxed), 100_000);
-        calm.look(pulse(22, 14_000_000));
-        assert_eq!(calm.nanos.load(Ordering::Relaxed), 200_000);
     }
 }

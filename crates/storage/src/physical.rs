@@ -5,8 +5,8 @@
 //! those of some moment for each page.
 
 use duramen_base::{PageId, SqlResult};
+use duramen_format::page::{is_ghost, kind_of, record_kind};
 
-use crate::format::page::{is_ghost, kind_of, record_kind};
 use crate::rowset::Rowset;
 
 /// How much is read.

@@ -9,10 +9,12 @@
 //! too; each `open` looks again at all that wait.
 
 mod analysis;
-mod crew;
+mod helpers;
 mod pass;
-mod progress;
+pub(crate) mod progress;
 mod redo;
+pub(crate) mod summary;
+mod told;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,47 +22,21 @@ use std::time::Duration;
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, Lsn, PageId, SqlError, SqlResult, XdesId, messages};
+use duramen_format::boot::BOOT_PAGE;
 use duramen_os::time;
 use duramen_txn::Transaction;
 use duramen_txn::txlog::{self, Decision};
 use duramen_wal::record::{Lop, RecordView};
 
 use crate::engine::Database;
-use crate::format::boot::BOOT_PAGE;
 use analysis::{Analysis, Loser, UNDO_OF_SYSTEM};
 
 pub(crate) use analysis::is_system_name;
 pub(crate) use pass::{Found, Pass};
 pub use progress::{Notice, Recovering};
-pub(crate) use progress::{Progress, Recoveries};
-pub(crate) use redo::{LoosePages, Redo, pages_of, repeat_on};
-
-/// What recovery did, for the error log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct RecoverySummary {
-    pub rolled_forward: u64,
-    pub rolled_back: u64,
-    /// Splits, allocations and the like that were cut in two.
-    pub system_undone: u64,
-    pub records: u64,
-    /// Bytes of log that were read for it.
-    pub log_bytes: u64,
-    /// Threads that have repeated changes: one for a short log.
-    pub threads: u32,
-    /// Finding out where to begin. Who was active is noted during redo.
-    pub analysis: Duration,
-    pub redo: Duration,
-    /// All of it, and what of it were splits, allocations and the like that were cut in two.
-    pub undo: Duration,
-    pub system_undo: Duration,
-}
-
-impl RecoverySummary {
-    /// Whether the server log speaks of it.
-    fn did_something(&self) -> bool {
-        self.rolled_forward + self.rolled_back > 0
-    }
-}
+pub(crate) use redo::Redo;
+pub use redo::{LoosePages, pages_of, repeat_on};
+pub use summary::RecoverySummary;
 
 impl Database {
     /// What is left when the log has been read and repeated ([`Pass`]): undo and a checkpoint. The source of a restored
@@ -121,7 +97,7 @@ impl Database {
             "recovery/1: a loser ends before it begins"
         );
         let mut losers: Vec<(XdesId, Loser)> = active.into_iter().collect();
-        if let Some(progress) = self.store.progress.get() {
+        if let Some(progress) = self.engine.recovery_of(self.id) {
             progress.enter(3, losers.iter().map(|(_, l)| l.bytes).sum());
         }
         losers.sort_by_key(|(_, l)| (!l.system, std::cmp::Reverse(l.last)));
@@ -216,7 +192,7 @@ impl Database {
     }
 
     fn recovering_for(&self) -> Duration {
-        let progress = self.store.progress.get();
+        let progress = self.engine.recovery_of(self.id);
         progress.map_or(Duration::ZERO, |p| p.took())
     }
 
@@ -312,7 +288,7 @@ impl Database {
         let id = PageId::new(1, BOOT_PAGE);
         let fresh = {
             let page = self.read_page(id)?;
-            crate::format::boot::Boot::read(page.bytes()).map_err(|e| self.corrupt(id, e))?
+            duramen_format::boot::Boot::read(page.bytes()).map_err(|e| self.corrupt(id, e))?
         };
         *self.boot.lock() = fresh;
         self.follow_configuration();

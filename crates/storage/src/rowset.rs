@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use duramen_base::{Lsn, PageId, SqlResult};
+use duramen_format::page::page_type;
 use duramen_observe::{Counter, count};
 use duramen_os::memory::Broker;
+use duramen_pool::PageWrite;
 use duramen_txn::{Entity, LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::Lcx;
@@ -16,9 +18,7 @@ use crate::cursor::Cursor;
 use crate::def::{RowLocator, RowsetDef, RowsetKind, ScanSpec};
 use crate::engine::{Database, Storage, StorageRoots};
 use crate::error::StorageResult;
-use crate::format::page::page_type;
-use crate::pool::PageWrite;
-use crate::reading::Reading;
+use crate::hints::Reading;
 
 /// A heap or B-tree ready for work. Cheap to make and to clone.
 #[derive(Clone)]
@@ -131,7 +131,7 @@ impl Rowset {
         }
     }
 
-    pub(crate) fn lock_object(&self, tx: &Transaction, mode: LockMode) -> SqlResult<()> {
+    pub fn lock_object(&self, tx: &Transaction, mode: LockMode) -> SqlResult<()> {
         let object = Resource::Object(self.db.id, self.def.object);
         self.db
             .lock(tx, &self.entity(), &object, mode, LockDuration::Normal)?;
@@ -306,7 +306,7 @@ impl Rowset {
 
 /// Whether a record is a row of its own: not a ghost, and not the far end of a forwarding stub.
 fn counts(row: &[u8]) -> bool {
-    use crate::format::page::{is_ghost, kind_of, record_kind};
+    use duramen_format::page::{is_ghost, kind_of, record_kind};
     row.first()
         .is_some_and(|s| !is_ghost(*s) && kind_of(*s) != record_kind::FORWARDED)
 }

@@ -1,10 +1,10 @@
 //! Some rows of a rowset, for statistics: no locks, no transaction, whatever is on the pages.
 
 use duramen_base::{SqlError, SqlResult};
+use duramen_format::page::{is_ghost, kind_of, record_kind};
+use duramen_format::values::decode_row_with;
 use duramen_types::Value;
 
-use crate::format::page::{is_ghost, kind_of, record_kind};
-use crate::format::values::decode_row_with;
 use crate::rowset::Rowset;
 
 /// Rows from pages spread evenly over a rowset.

@@ -8,64 +8,15 @@
 //! first claims the bytes, and counts and claims under one lock.
 //! [test: spills_and_growths_share_the_ceiling]
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use duramen_base::{DbId, PAGE_BYTES, SqlError, messages};
-use duramen_os::sync::Mutex;
 use duramen_os::{DiskFile, IoError};
+use duramen_pool::DataFile;
 
 use crate::engine::{Database, Engine};
-use crate::files::DataFile;
-
-#[derive(Debug)]
-pub(crate) struct TempSpace {
-    /// Where files for rows that wait are made.
-    dir: PathBuf,
-    ceiling: AtomicU64,
-    /// The log's part of it, which nobody else takes.
-    log_part: AtomicU64,
-    claims: Mutex<Claims>,
-}
-
-/// What counts beside the files as long as they are.
-#[derive(Debug, Default)]
-struct Claims {
-    /// Bytes in files that rows have spilled to.
-    spilled: u64,
-    /// Bytes that the disk is about to give to data files, or to take back.
-    growing: u64,
-}
-
-/// Bytes of a data file that count beside what it says of its size: while it grows, and while it gets shorter.
-pub(crate) struct Growing<'e> {
-    space: &'e TempSpace,
-    bytes: u64,
-}
-
-impl Drop for Growing<'_> {
-    fn drop(&mut self) {
-        self.space.claims.lock().growing -= self.bytes;
-    }
-}
-
-impl TempSpace {
-    pub fn new(dir: &Path) -> TempSpace {
-        TempSpace {
-            dir: dir.to_owned(),
-            ceiling: AtomicU64::new(u64::MAX),
-            log_part: AtomicU64::new(0),
-            claims: Mutex::new(Claims::default()),
-        }
-    }
-}
-
-impl TempSpace {
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-}
+use crate::temp_claims::Growing;
 
 impl Engine {
     /// Bytes that tempdb's files and what spills may take together, and how many of them are its log's.

@@ -15,8 +15,7 @@ use std::path::{Path, PathBuf};
 use duramen_base::{DbId, PAGE_BYTES, PageId, SqlResult};
 use duramen_os::{Disk, Env, IoError, OpenOptions, volatile};
 
-use crate::error::io_error;
-use crate::files::{DataFile, DataFileSpec};
+use duramen_pool::{DataFile, DataFileSpec, io_error};
 
 /// Database 2, as everywhere.
 pub(crate) fn is_temporary(id: DbId) -> bool {
@@ -64,7 +63,7 @@ pub fn note_files(disk: &dyn Disk, dir: &Path, paths: &[PathBuf]) -> Result<(), 
 }
 
 /// The paths of the list; none where there is no list.
-pub(crate) fn noted_files(disk: &dyn Disk, dir: &Path) -> Vec<PathBuf> {
+pub fn noted_files(disk: &dyn Disk, dir: &Path) -> Vec<PathBuf> {
     let options = OpenOptions {
         read_only: true,
         ..OpenOptions::default()

@@ -12,50 +12,15 @@
 //! A database under FULL or BULK_LOGGED whose chain of log backups has not begun (no full backup since) is treated as
 //! under SIMPLE.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::Ordering;
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{Lsn, SqlResult};
-use duramen_os::sync::{Mutex, Rank};
+use duramen_format::boot::OwnBoot;
 use duramen_wal::LogHolds;
 
 use crate::engine::Database;
-use crate::format::boot::OwnBoot;
-
-/// Numbers as in `sys.databases.recovery_model`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum RecoveryModel {
-    Full = 1,
-    BulkLogged = 2,
-    Simple = 3,
-}
-
-#[derive(Debug)]
-pub(crate) struct Truncation {
-    model: AtomicU8,
-    state: Mutex<Needs>,
-}
-
-impl Default for Truncation {
-    fn default() -> Truncation {
-        Truncation {
-            model: AtomicU8::new(RecoveryModel::Simple as u8),
-            state: Mutex::ranked(Rank::Truncation, Needs::default()),
-        }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Needs {
-    /// BEGIN_CKPT of the last checkpoint, and the first record of the oldest transaction active then (or the same).
-    checkpoint: Lsn,
-    transaction: Lsn,
-    /// By ticket.
-    backups: BTreeMap<u64, Lsn>,
-    next: u64,
-}
+use crate::recovery_model::RecoveryModel;
 
 impl Database {
     /// The model by which the log is let go of.
@@ -108,7 +73,7 @@ impl Database {
     }
 
     /// A log backup has been taken and the next one begins at `next`. The caller has asked for room.
-    pub(crate) fn log_backup_taken(&self, next: Lsn) -> SqlResult<()> {
+    pub fn log_backup_taken(&self, next: Lsn) -> SqlResult<()> {
         let now = crate::database::datetime_now();
         self.change_boot_now("LogBackup", |b| {
             if let Some(own) = &mut b.own {
@@ -131,7 +96,7 @@ impl Database {
     }
 
     /// The last finished checkpoint and the oldest record that recovery from it would need.
-    pub(crate) fn last_checkpoint(&self) -> (Lsn, Lsn) {
+    pub fn last_checkpoint(&self) -> (Lsn, Lsn) {
         let needs = self.truncation.state.lock();
         (needs.checkpoint, needs.transaction)
     }
@@ -158,7 +123,7 @@ impl Database {
     }
 
     /// Keeps everything that is in the log now until [`Database::release_log`].
-    pub(crate) fn hold_log(&self) -> u64 {
+    pub fn hold_log(&self) -> u64 {
         let mut needs = self.truncation.state.lock();
         let oldest = self.log.as_ref().map_or(Lsn::NULL, |l| l.oldest_block());
         needs.next += 1;
@@ -168,7 +133,7 @@ impl Database {
     }
 
     /// What comes before `from` is not needed any more by the holder.
-    pub(crate) fn hold_log_from(&self, ticket: u64, from: Lsn) {
+    pub fn hold_log_from(&self, ticket: u64, from: Lsn) {
         if let Some(lsn) = self.truncation.state.lock().backups.get_mut(&ticket) {
             debug_assert!(
                 from >= *lsn,
@@ -184,7 +149,7 @@ impl Database {
         needs.backups.values().copied().min().unwrap_or(Lsn::MAX)
     }
 
-    pub(crate) fn release_log(&self, ticket: u64) {
+    pub fn release_log(&self, ticket: u64) {
         self.truncation.state.lock().backups.remove(&ticket);
     }
 

@@ -25,19 +25,19 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlError, SqlResult, messages};
+use duramen_format::FormatResult;
+use duramen_format::boot::BOOT_PAGE;
+use duramen_format::page::is_ghost;
+use duramen_pool::PageWrite;
 use duramen_txn::Transaction;
 use duramen_wal::record::{FLAG_COMPENSATION, Lcx, Lop, RecordBuilder, RecordView};
 
-use crate::alloc::DroppedChain;
+use crate::alloc::dropped::DroppedChain;
 use crate::anchor::{self, SYSALLOCUNITS};
 use crate::btree::fields;
 use crate::change::{PHYSICAL, PageOp, Role, difference};
 use crate::engine::{Database, StorageRoots};
 use crate::error::recovery_error;
-use crate::format::FormatResult;
-use crate::format::boot::BOOT_PAGE;
-use crate::format::page::is_ghost;
-use crate::pool::PageWrite;
 
 impl Database {
     /// Undoes what `tx` did here after `keep` (NULL: everything), newest first.
@@ -78,7 +78,7 @@ impl Database {
             tx.note_undone(view.length() as u64);
             at = next;
             if self.store.recovering.load(SeqCst)
-                && let Some(progress) = self.store.progress.get()
+                && let Some(progress) = self.engine.recovery_of(self.id)
             {
                 progress.advance(view.length() as u64)?;
             }
@@ -196,7 +196,7 @@ impl Database {
         op: &PageOp<'_>,
         next: Lsn,
     ) -> SqlResult<()> {
-        let fail = |e: crate::format::FormatError| recovery_error(self.id, lsn, &e.to_string());
+        let fail = |e: duramen_format::FormatError| recovery_error(self.id, lsn, &e.to_string());
         if self.store.file(id.file).is_none() {
             // Removed when nothing was left in it.
             return Ok(());

@@ -10,14 +10,14 @@
 use std::hash::Hasher;
 
 use duramen_base::{DbId, ObjectId, PageId, RowsetId, SqlError, SqlResult, messages};
+use duramen_format::FormatError;
+use duramen_format::page::{is_ghost, kind_of, record_kind};
+use duramen_format::values::{Fetched, decode_row_fetching};
 use duramen_txn::errors::update_conflict;
 use duramen_txn::{IsolationLevel, KeptValue, ReadView, RowImage, Transaction, Visible};
 use duramen_types::Value;
 
 use crate::engine::Database;
-use crate::format::FormatError;
-use crate::format::page::{is_ghost, kind_of, record_kind};
-use crate::format::values::decode_row_lending;
 use crate::lent::{Lent, OffRow};
 use crate::rowset::Rowset;
 
@@ -154,13 +154,13 @@ impl Rowset {
     fn image(&self, row: &[u8]) -> SqlResult<RowImage> {
         let mut off_row = Vec::new();
         if self.def.lob_au.is_some() {
-            decode_row_lending(&self.def.layout, row, &mut |c, pointer| {
+            decode_row_fetching(&self.def.layout, row, &mut |c, pointer| {
                 let value = self.off_row(c, pointer, true)?;
                 off_row.push(match &value {
                     OffRow::Bytes(bytes) => KeptValue::Bytes(bytes.clone().into_boxed_slice()),
                     OffRow::Lent(lent) => KeptValue::Elsewhere(lent.clone()),
                 });
-                Ok(value)
+                Ok(value.into())
             })?;
         }
         Ok(RowImage {
@@ -171,16 +171,16 @@ impl Rowset {
 
     pub(crate) fn decode_image(&self, image: &RowImage, lends: bool) -> SqlResult<Vec<Value>> {
         let mut values = image.off_row.iter();
-        decode_row_lending(&self.def.layout, &image.row, &mut |c, pointer| {
+        decode_row_fetching(&self.def.layout, &image.row, &mut |c, pointer| {
             let lent = match values.next() {
-                Some(KeptValue::Bytes(value)) => return Ok(OffRow::Bytes(value.to_vec())),
+                Some(KeptValue::Bytes(value)) => return Ok(Fetched::Bytes(value.to_vec())),
                 Some(KeptValue::Elsewhere(lent)) => lent.clone().downcast::<Lent>(),
-                None => return self.off_row(c, pointer, lends),
+                None => return self.off_row(c, pointer, lends).map(Fetched::from),
             };
             let lent = lent.map_err(|_| FormatError::Corrupt("version of a large value"))?;
             match lends {
-                true => Ok(OffRow::Lent(lent)),
-                false => self.taken_in(&lent).map(OffRow::Bytes),
+                true => Ok(OffRow::Lent(lent).into()),
+                false => self.taken_in(&lent).map(Fetched::Bytes),
             }
         })
     }

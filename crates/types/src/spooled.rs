@@ -1,7 +1,7 @@
 //! Values too large for memory: their bytes are somewhere else, and are read where they are needed.
 //!
 //! A client's parameter of a (max) type comes so, and a large value of a table where the plan says that whoever takes its rows
-//! knows them (`query::optimize::lent`). Variables, rows on their way into a table and rows on their way to the client hold
+//! knows them (`query::lent`). Variables, rows on their way into a table and rows on their way to the client hold
 //! them: whatever else meets one takes its bytes into memory first, when there is room (`query::long`).
 
 use std::fmt::Debug;

@@ -49,7 +49,7 @@ pub fn violations(room: &str, crate_dir: &Path) -> Vec<String> {
     told.into_iter().map(|t| format!("{room}: {t}")).collect()
 }
 
-fn collect(dir: &Path, out: &mut Vec<PathBuf>) {
+pub(super) fn collect(dir: &Path, out: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     for path in entries.map(|e| e.path()) {
         match path.is_dir() {
@@ -191,7 +191,7 @@ fn imports(tokens: TokenStream, out: &mut BTreeSet<String>) {
 }
 
 /// Whether `#[cfg(test)]` stands here.
-fn is_test(tokens: &[TokenTree]) -> bool {
+pub(super) fn is_test(tokens: &[TokenTree]) -> bool {
     match tokens {
         [TokenTree::Punct(p), TokenTree::Group(g), ..] => {
             p.as_char() == '#' && g.stream().to_string().replace(' ', "") == "cfg(test)"
@@ -201,7 +201,7 @@ fn is_test(tokens: &[TokenTree]) -> bool {
 }
 
 /// How many tokens the item has that begins here.
-fn item_length(tokens: &[TokenTree]) -> usize {
+pub(super) fn item_length(tokens: &[TokenTree]) -> usize {
     let ends = |t: &TokenTree| match t {
         TokenTree::Group(g) => g.delimiter() == Delimiter::Brace,
         TokenTree::Punct(p) => p.as_char() == ';',

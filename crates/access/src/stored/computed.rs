@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_planner::dml::bind_computed;
 use duramen_query::host::{Locator, RowCursor};
-use duramen_query::rules::{Generated, bind_computed};
+use duramen_query::rules::Generated;
 use duramen_query::{Cx, Expr, Row};
 use duramen_types::Value;
 

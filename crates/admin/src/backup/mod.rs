@@ -1,6 +1,6 @@
 //! BACKUP and RESTORE: what their options mean, who may run them on what, what they tell.
 //!
-//! The sets themselves are `duramen_storage::backup`'s. An option takes effect, is so anyway, or is refused by its name:
+//! The sets themselves are `duramen_backup`'s. An option takes effect, is so anyway, or is refused by its name:
 //! `known` says which. Every error but a refused option is followed by 3013.
 
 mod known;
@@ -18,9 +18,9 @@ mod verify;
 
 use std::collections::BTreeSet;
 
+use duramen_backup::Medium;
 use duramen_base::{PageId, SqlError, SqlResult, messages};
 use duramen_storage::RecoveryModel;
-use duramen_storage::backup::Medium;
 
 use duramen_access::database_options::model_of;
 

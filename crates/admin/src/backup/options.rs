@@ -5,8 +5,8 @@
 
 use std::fmt::Display;
 
+use duramen_backup::{TapeTime, Transfer};
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_storage::backup::{TapeTime, Transfer};
 use duramen_types::{ConvertCtx, DateTime, SqlType, Value, convert};
 
 use super::known::{CONFLICTS, Entry, Known};

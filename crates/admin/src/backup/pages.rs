@@ -10,7 +10,7 @@
 //! | BACKUP LOG | backs up what the log got since: opened for it, and only for it |
 //! | ... WITH RECOVERY | puts the pages into the files and opens them: 4318 or 4333 when log is missing |
 //!
-//! Until RECOVERY the data files are as they were (`duramen_storage::backup`, `pages`): RESTORE DATABASE WITH RECOVERY behind
+//! Until RECOVERY the data files are as they were (`duramen_backup`, `pages`): RESTORE DATABASE WITH RECOVERY behind
 //! a NORECOVERY tail brings the database back, and a restore of pages may begin again with other ones.
 //! <https://learn.microsoft.com/sql/relational-databases/backup-restore/restore-pages-sql-server>
 //! <https://learn.microsoft.com/sql/relational-databases/backup-restore/file-restores-full-recovery-model>
@@ -21,12 +21,12 @@ use std::time::Duration;
 
 use duramen_access::database_options::option;
 use duramen_access::open_db::OpenDb;
+use duramen_backup::{BackupSet, MOST_PAGES, Medium, PageRestore, Restores, SetFile, SetKind};
 use duramen_base::{PageId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, fold};
 use duramen_core::databases::restored_pages::Part;
 use duramen_core::unavailable::{DatabaseState, Unavailable};
 use duramen_os::time::Instant;
-use duramen_storage::backup::{BackupSet, MOST_PAGES, Medium, PageRestore, SetFile, SetKind};
 use duramen_storage::{Database, RecoveryModel};
 
 use super::{FilePart, Statement, refuse};
@@ -137,7 +137,10 @@ impl Admin<'_> {
             None => {
                 let gone = self.restoring(&stmt.database)?;
                 let files = databases.restore_files(&gone.entry);
-                if databases.engine.page_restore(&files)?.is_none() {
+                if Restores::new(&databases.engine, &files)
+                    .page_restore()?
+                    .is_none()
+                {
                     return Err(SqlError::new(&messages::NO_FILES_TO_ROLL_FORWARD, &[]));
                 }
                 databases.take_part(gone.entry, None, medium, set, part)?
@@ -171,9 +174,8 @@ impl Admin<'_> {
     fn tell_goes_on(&mut self, stmt: &Statement, taken: &PageRestore) -> SqlResult<()> {
         let gone = self.restoring(&stmt.database)?;
         let databases = &self.instance().databases;
-        let target = databases
-            .engine
-            .page_restore_target(&databases.restore_files(&gone.entry))?;
+        let files = databases.restore_files(&gone.entry);
+        let target = Restores::new(&databases.engine, &files).page_restore_target()?;
         let args: [&dyn std::fmt::Display; 2] = [&taken.reached.to_numeric(), &target.to_numeric()];
         let mut said = SqlError::new(&messages::ROLL_FORWARD_GOES_ON, &args);
         said.severity = 10;
@@ -203,7 +205,7 @@ impl Admin<'_> {
             return Ok(None);
         };
         let files = databases.restore_files(&gone.entry);
-        let restore = databases.engine.page_restore(&files)?;
+        let restore = Restores::new(&databases.engine, &files).page_restore()?;
         Ok(restore.map(|r| (gone, r)))
     }
 
@@ -223,7 +225,7 @@ impl Admin<'_> {
             return Err(SqlError::new(&messages::NO_FILES_TO_ROLL_FORWARD, &[]));
         };
         let files = databases.restore_files(&gone.entry);
-        let target = databases.engine.page_restore_target(&files)?;
+        let target = Restores::new(&databases.engine, &files).page_restore_target()?;
         let last = set.header.last_lsn.max(restore.reached);
         if recovers && !restore.is_empty() && last < target {
             let of_pages = |f: &&duramen_catalog::FileEntry| restore.is_about(f.file_id);
@@ -234,8 +236,8 @@ impl Admin<'_> {
             return Err(SqlError::new(&messages::LOG_TOO_EARLY_TO_RECOVER, &args));
         }
         let engine = &databases.engine;
-        engine.roll_pages(&files, &mut restore, medium, set)?;
-        engine.keep_page_restore(&files, &restore)?;
+        Restores::new(engine, &files).roll_pages(&mut restore, medium, set)?;
+        Restores::new(engine, &files).keep_page_restore(&restore)?;
         match recovers {
             true => databases.put_pages(&gone, &files, &restore),
             false => Ok(()),
@@ -263,7 +265,7 @@ impl Admin<'_> {
         db.detach();
         taken?;
         restore.tail_is_kept = true;
-        databases.engine.keep_page_restore(&files, &restore)
+        Restores::new(&databases.engine, &files).keep_page_restore(&restore)
     }
 
     /// BACKUP LOG ... WITH NORECOVERY: what is backed up is the tail, and the database is RESTORING.
@@ -284,9 +286,10 @@ impl Admin<'_> {
         let _one = databases.admin.lock();
         let mut entry = db.entry.read().clone();
         let files = databases.restore_files(&entry);
-        let mut empty = databases.engine.new_page_restore(&files)?;
+        let restores = Restores::new(&databases.engine, &files);
+        let mut empty = restores.new_page_restore()?;
         empty.tail_is_kept = true;
-        databases.engine.keep_page_restore(&files, &empty)?;
+        restores.keep_page_restore(&empty)?;
         entry.options |= option::RESTORING;
         let master = databases.master()?;
         databases.in_master(&master.catalog, |r, tx| r.replace(tx, &entry))?;

@@ -7,20 +7,21 @@
 //!   made, so that a start that finds them deletes them. With RECOVERY they are opened and recovered there. Only then
 //!   master's list says, at once, that they are the database, and that files have to take the places of others (`swap`).
 //!   Until then the database that is replaced is as it was.
-//! * Log and differential backups are added to the files of a database that is RESTORING (`duramen_storage::backup`).
+//! * Log and differential backups are added to the files of a database that is RESTORING (`duramen_backup`).
 
 use std::time::Duration;
 
 use duramen_access::database_options::option;
+use duramen_backup::{
+    BackupSet, Medium, RecordTime, RestoreFiles, Restores, SetFile, SetHeader, SetKind, StopPoint,
+    Tolerance,
+};
 use duramen_base::{DbId, PageId, SqlError, SqlResult, messages};
 use duramen_catalog::{DatabaseEntry, FileEntry, FileKind, fold};
 use duramen_core::databases::restored::How;
 use duramen_core::unavailable::{DatabaseState, Unavailable};
 use duramen_os::time;
 use duramen_storage::RecoveryModel;
-use duramen_storage::backup::{
-    BackupSet, Medium, RecordTime, RestoreFiles, SetFile, SetHeader, SetKind, StopPoint, Tolerance,
-};
 
 use super::stop::stop_point;
 use super::{Statement, model_of, refuse};
@@ -284,12 +285,11 @@ impl Admin<'_> {
         let reached = {
             let _one = databases.admin.lock();
             let engine = &databases.engine;
+            let restores = Restores::new(engine, &files);
             match set.header.kind {
-                SetKind::Log => {
-                    engine.lay_log(&files, medium, set, stop, transfer, &mut progress)?
-                }
+                SetKind::Log => restores.lay_log(medium, set, stop, transfer, &mut progress)?,
                 _ => {
-                    engine.lay_differential(&files, medium, set, transfer, &mut progress)?;
+                    restores.lay_differential(medium, set, transfer, &mut progress)?;
                     true
                 }
             }
@@ -365,7 +365,7 @@ impl Admin<'_> {
         if let Some(gone) = databases.find_unavailable(name) {
             if gone.is_broken() && !replace {
                 let files = databases.restore_files(&gone.entry);
-                let (family, chain) = databases.engine.closed_chain(&files);
+                let (family, chain) = Restores::new(&databases.engine, &files).closed_chain();
                 if family.is_some_and(|f| f != header.family) {
                     return Err(other());
                 }
@@ -381,7 +381,7 @@ impl Admin<'_> {
             }
             let engine = &databases.engine;
             let files = databases.restore_files(&gone.entry);
-            if let Some(offline) = engine.page_restore(&files)? {
+            if let Some(offline) = Restores::new(engine, &files).page_restore()? {
                 if !replace && offline.family() != header.family {
                     return Err(other());
                 }
@@ -390,7 +390,7 @@ impl Admin<'_> {
                 }
                 return Ok(Some(gone.entry.clone()));
             }
-            let state = engine.restore_state(&files);
+            let state = Restores::new(engine, &files).restore_state();
             if !replace && state.is_ok_and(|s| s.family != header.family) {
                 return Err(other());
             }

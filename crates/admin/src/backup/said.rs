@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
+use duramen_backup::{SetHeader, SetKind};
 use duramen_base::{Lsn, SqlError, messages};
 use duramen_core::trace_flags::NO_BACKUP_LINES;
-use duramen_storage::backup::{SetHeader, SetKind};
 use duramen_types::temporal::ymd_from_days;
 
 use crate::database_ddl::Admin;

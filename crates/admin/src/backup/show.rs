@@ -1,12 +1,12 @@
 //! What RESTORE HEADERONLY, FILELISTONLY and LABELONLY show, column by column.
 //! <https://learn.microsoft.com/sql/t-sql/statements/restore-statements-headeronly-transact-sql>
 
+use duramen_backup::BackupSet;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_core::databases::media::time;
 use duramen_program::column::*;
 use duramen_program::sink::Columns;
 use duramen_query::Row;
-use duramen_storage::backup::BackupSet;
 use duramen_tsql::ast::RestoreKind;
 use duramen_types::{DateTime, Decimal, SqlType as T, Value};
 
@@ -103,7 +103,7 @@ impl Admin<'_> {
 
 /// A row per set.
 pub mod header {
-    use duramen_storage::backup::{BackupSet, SetKind};
+    use duramen_backup::{BackupSet, SetKind};
     use duramen_types::CollationId;
 
     use super::*;
@@ -220,7 +220,7 @@ pub mod header {
 
 /// A row per file of a set.
 pub mod files {
-    use duramen_storage::backup::{SetFile, SetHeader};
+    use duramen_backup::{SetFile, SetHeader};
 
     use super::*;
 
@@ -270,7 +270,7 @@ pub mod files {
 
 /// One row about the medium.
 pub mod label {
-    use duramen_storage::backup::Media;
+    use duramen_backup::Media;
 
     use super::*;
 

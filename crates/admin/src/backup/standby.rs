@@ -1,11 +1,12 @@
 //! RESTORE ... WITH STANDBY: between two restores the database is open for reading.
 //!
-//! master knows it as RESTORING all the time; that it can be read stands in its files (`duramen_storage::backup`). Every
+//! master knows it as RESTORING all the time; that it can be read stands in its files (`duramen_backup`). Every
 //! RESTORE of it closes it first; one that fails leaves it as it was.
 
 use std::time::Duration;
 
 use duramen_access::database_options::option;
+use duramen_backup::Restores;
 use duramen_base::{SqlError, SqlResult, messages};
 
 use super::Statement;
@@ -51,7 +52,7 @@ impl Admin<'_> {
         let noted = match &found {
             Some(db) => {
                 let files = databases.restore_files(&db.entry.read());
-                databases.engine.standby_note(&files)?
+                Restores::new(&databases.engine, &files).standby_note()?
             }
             None => None,
         };

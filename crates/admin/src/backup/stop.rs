@@ -1,7 +1,7 @@
 //! STOPAT, STOPATMARK and STOPBEFOREMARK of RESTORE as a point in the log.
 
+use duramen_backup::{RecordTime, StopPoint};
 use duramen_base::{Lsn, SqlError, SqlResult, messages};
-use duramen_storage::backup::{RecordTime, StopPoint};
 
 use super::options::{Options, moment};
 

@@ -4,6 +4,10 @@ use std::sync::Arc;
 
 use duramen_access::database_options::option;
 use duramen_access::open_db::OpenDb;
+use duramen_backup::{
+    Backed, BackupRequest, BackupSet, Progress, Restores, SetFile, SetHeader, SetKind, Tolerance,
+    back_up,
+};
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::{DatabaseEntry, FileKind};
 use duramen_core::databases::media::{Compression, Place, Placing};
@@ -11,9 +15,6 @@ use duramen_core::settings;
 use duramen_core::unavailable::{DatabaseState, Unavailable};
 use duramen_os::time;
 use duramen_storage::RecoveryModel;
-use duramen_storage::backup::{
-    Backed, BackupRequest, BackupSet, Progress, SetFile, SetHeader, SetKind, Tolerance,
-};
 
 use super::known::{BACKUP, BACKUP_OPTIONS};
 use super::{Statement, model_of, refuse};
@@ -152,11 +153,11 @@ impl Admin<'_> {
         // Nobody drops or closes it meanwhile.
         let visits = !self.session().is_in(db.db.id);
         if visits {
-            self.session().take_seat(db.db.id)?;
+            self.session().take_share(db.db.id)?;
         }
         let result = self.backup_of(&db, log, stmt);
         if visits {
-            self.session().leave_seat(db.db.id);
+            self.session().leave_share(db.db.id);
         }
         result
     }
@@ -169,7 +170,7 @@ impl Admin<'_> {
     ) -> SqlResult<()> {
         let entry = db.entry.read().clone();
         self.backup_by(&entry, log, stmt, &mut |request, progress| {
-            db.db.back_up(request, progress)
+            back_up(&db.db, request, progress)
         })
     }
 
@@ -194,16 +195,17 @@ impl Admin<'_> {
         let files = databases.restore_files(&gone.entry);
         let sector = databases.open_spec(&gone.entry).sector;
         let engine = &databases.engine;
+        let restores = Restores::new(engine, &files);
         self.backup_by(&gone.entry, true, stmt, &mut |request, progress| {
-            engine.back_up_tail(&files, sector, request, progress)
+            restores.back_up_tail(sector, request, progress)
         })?;
         if !tail {
             return Ok(());
         }
         // Where the primary file can be read at all, RECOVERY may try to open the database as it is.
-        if let Ok(mut empty) = engine.new_page_restore(&files) {
+        if let Ok(mut empty) = restores.new_page_restore() {
             empty.tail_is_kept = true;
-            engine.keep_page_restore(&files, &empty)?;
+            restores.keep_page_restore(&empty)?;
         }
         let mut entry = gone.entry.clone();
         entry.options |= option::RESTORING;
@@ -303,7 +305,7 @@ impl Admin<'_> {
         log: bool,
         stmt: &Statement,
         places: &[Place],
-        expires: duramen_storage::backup::TapeTime,
+        expires: duramen_backup::TapeTime,
     ) -> SqlResult<BackupRequest> {
         let options = &stmt.options;
         let position = places.first().map_or(1, |p| p.position);

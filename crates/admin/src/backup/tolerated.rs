@@ -1,9 +1,9 @@
 //! What is told of damaged pages that BACKUP and RESTORE took along WITH CONTINUE_AFTER_ERROR.
 
+use duramen_backup::Tolerance;
 use duramen_base::{SqlError, messages};
 use duramen_catalog::DatabaseEntry;
-use duramen_storage::Suspicion;
-use duramen_storage::backup::Tolerance;
+use duramen_pool::Suspicion;
 
 use crate::database_ddl::Admin;
 

@@ -11,7 +11,8 @@ use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, FileId, SqlError, SqlResult, messages};
 use duramen_catalog::{FileEntry, FileKind, fold};
 use duramen_core::databases::{NewFile, file_growth, os_exists, set_growth};
-use duramen_storage::{DataFileSpec, FileChange, FilegroupChange};
+use duramen_pool::DataFileSpec;
+use duramen_storage::{FileChange, FilegroupChange};
 use duramen_tsql::ast::{self, AlterDatabaseAction};
 
 use super::create::{bytes_of, file_of, growth_above, growth_of, max_size_of};

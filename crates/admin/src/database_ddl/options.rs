@@ -248,12 +248,12 @@ impl Admin<'_> {
         Ok(())
     }
 
-    /// The seat of the session itself becomes the only one, or one among others.
+    /// The share of the session itself becomes the only one, or one among others.
     fn sit_down_again(&mut self, db: &OpenDb) -> SqlResult<()> {
         if !self.session.is_in(db.db.id) {
             return Ok(());
         }
-        self.session.leave_seat(db.db.id);
-        self.session.take_seat(db.db.id)
+        self.session.leave_share(db.db.id);
+        self.session.take_share(db.db.id)
     }
 }

@@ -14,8 +14,8 @@ use super::fill::Rows;
 use super::{MOST_COLUMNS, NewCheck, NewColumn, NewForeignKey, too_many_columns};
 use crate::bootstrap::{self, COLUMN_IDENTITY};
 use crate::catalog::CatalogDb;
+use crate::cells::{VALUE_TEXT, int};
 use crate::def::*;
-use crate::load::{VALUE_TEXT, int};
 use crate::partitions::Partitioned;
 use crate::rows::id;
 

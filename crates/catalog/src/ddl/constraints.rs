@@ -11,10 +11,10 @@ use duramen_types::Value;
 
 use super::{NewCheck, NewForeignKey};
 use crate::catalog::{CatalogDb, now};
+use crate::cells::{REF_FK_COLUMN, REF_FK_REFERENCED, REF_FK_TABLE};
 use crate::def::*;
 use crate::doubt::{self, Doubt};
-use crate::drafts::begin_again;
-use crate::load::{REF_FK_COLUMN, REF_FK_REFERENCED, REF_FK_TABLE};
+use crate::draft::begin_again;
 use crate::rows::{Base, Fields, id};
 
 /// How an object comes by its name.
@@ -247,7 +247,7 @@ impl CatalogDb {
             let time = now();
             let status = |old: i64| kind | wanted.bits() | old & object_status::SYSTEM_NAMED;
             base.update(id::SCHOBJS, &[Value::Int(object.0)], |row| {
-                row[4] = Value::Int(status(crate::load::int(row, 4)) as i32);
+                row[4] = Value::Int(status(crate::cells::int(row, 4)) as i32);
                 row[10] = Value::DateTime(time);
                 true
             })?;

@@ -10,11 +10,12 @@ use duramen_types::Value;
 use super::NewIndex;
 use super::constraints::Named;
 use super::fill::Rows;
-use super::partitions::{with_hidden, with_partitioning};
+
 use crate::catalog::CatalogDb;
 use crate::def::*;
 use crate::describe;
 use crate::loads::RowError;
+use crate::partition_rows::{with_hidden, with_partitioning};
 use crate::partitions::Place;
 use crate::rows::{Base, id};
 use crate::shape::{Keys, RowsetIds, data_rowset, index_rowset};

@@ -10,11 +10,12 @@ use super::constraints::Named;
 use super::{FIRST_FIXED_ROLE_SCHEMA, FIRST_SCHEMA};
 use crate::bootstrap::{self, CLASS_SCHEMA};
 use crate::catalog::{CatalogDb, now};
+use crate::cells::{self, VALUE_TEXT};
 use crate::claims::Claim;
 use crate::def::*;
 use crate::doubt::{self, Doubt};
-use crate::drafts::begin_again;
-use crate::load::{self, VALUE_TEXT};
+use crate::draft::begin_again;
+use crate::load;
 use crate::rows::{Fields, id};
 
 impl CatalogDb {
@@ -167,7 +168,7 @@ impl CatalogDb {
         let kept = load::MODULE_ANSI_NULLS | load::MODULE_QUOTED_IDENTIFIER;
         let base = self.base(tx);
         base.update(id::SCHOBJS, &[Value::Int(trigger.id.0)], |row| {
-            row[4] = Value::Int((load::int(row, 4) & kept | state) as i32);
+            row[4] = Value::Int((cells::int(row, 4) & kept | state) as i32);
             true
         })?;
         let fired = trigger.id;

@@ -10,7 +10,7 @@ use super::alter::column_key;
 use crate::catalog::{CatalogDb, now};
 use crate::def::*;
 use crate::doubt::{self, Doubt};
-use crate::drafts::begin_again;
+use crate::draft::begin_again;
 use crate::rows::id;
 
 impl CatalogDb {

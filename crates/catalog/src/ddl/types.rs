@@ -10,7 +10,7 @@ use crate::catalog::{CatalogDb, now};
 use crate::claims::Claim;
 use crate::def::{TypeDef, fold};
 use crate::doubt::{self, Doubt};
-use crate::drafts::begin_again;
+use crate::draft::begin_again;
 use crate::rows::{Fields, id};
 
 /// Types of users have ids from here; `sysname` is the one before.

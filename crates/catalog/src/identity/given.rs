@@ -6,10 +6,10 @@ use duramen_base::{Lsn, ObjectId, SqlError, SqlResult, messages};
 use duramen_txn::{SavePoint, Transaction};
 
 use super::{Block, Blocks, IdentityState, key_of, read, reserve, take, write};
-use crate::beside::Beside;
 use crate::catalog::{CatalogDb, system_transaction};
 use crate::def::TableDef;
 use crate::rows::{Base, id};
+use crate::system_write::SystemWrite;
 
 impl CatalogDb {
     /// The next IDENTITY value of a table. Never rolled back.
@@ -105,7 +105,7 @@ impl CatalogDb {
         table: &TableDef,
         change: impl Fn(&mut Block) -> SqlResult<(T, Option<IdentityState>)>,
     ) -> SqlResult<T> {
-        let mut beside = Beside::new(self, tx, name);
+        let mut system = SystemWrite::new(self, tx, name);
         loop {
             self.database().make_log_room();
             let mut blocks = self.identities.lock();
@@ -113,7 +113,7 @@ impl CatalogDb {
             let mut changed = *block;
             let (result, stored) = change(&mut changed)?;
             let done = match stored {
-                Some(state) => beside.write(&|base| write(base, table, &state))?,
+                Some(state) => system.write(&|base| write(base, table, &state))?,
                 None => true,
             };
             if done {
@@ -122,7 +122,7 @@ impl CatalogDb {
             }
             drop(blocks);
             if let Some(at) = table.identity_column() {
-                beside.lock(id::COLPARS, &key_of(table, at))?;
+                system.lock(id::COLPARS, &key_of(table, at))?;
             }
         }
     }

@@ -7,17 +7,17 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use duramen_base::{DbId, FileId};
+use duramen_pool::{DataFileSpec, FileGrowth};
+use duramen_storage::{CreateDatabase, Engine, EngineConfig, OpenDatabase, OpenRowsets};
+use duramen_txn::{LockDuration, LockMode, Resource};
+
 use super::*;
 use crate::catalog::{CatalogDb, system_transaction};
 use crate::ddl::{NewColumn, NewIndex, NewTable};
 use crate::def::{Identity, SCHEMA_DBO};
 use crate::partitions::Place;
 use crate::registry::{DatabaseEntry, FileEntry, FileKind, Registry};
-use duramen_base::{DbId, FileId};
-use duramen_storage::{
-    CreateDatabase, DataFileSpec, Engine, EngineConfig, FileGrowth, OpenDatabase, OpenRowsets,
-};
-use duramen_txn::{LockDuration, LockMode, Resource};
 
 struct Dir(PathBuf);
 

@@ -3,9 +3,10 @@
 // Fixtures are outside the simulated world.
 #![allow(clippy::disallowed_methods)]
 
+use duramen_format::foreign::{ForeignDatabase, base_rowset_id};
+
 use super::*;
 use crate::rows::base_table;
-use duramen_storage::format::foreign::{ForeignDatabase, base_rowset_id};
 
 #[test]
 fn keys_name_columns_and_ids_ascend() {

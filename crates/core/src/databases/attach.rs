@@ -20,11 +20,12 @@ use duramen_access::database_options::option;
 use duramen_access::open_db::OpenDb;
 use duramen_base::{DbId, PAGE_BYTES, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, Registry};
+use duramen_format::boot::{BOOT_PAGE, Boot, FileHeader};
+use duramen_format::file_table::{FILE_TABLE_PAGES, FileRow, TableRow, table_rows};
+use duramen_format::page::{Verify, verify};
+use duramen_format::version::{is_whole, refuse_newer};
 use duramen_os::{IoError, OpenOptions, thread, time};
-use duramen_storage::format::boot::{BOOT_PAGE, Boot, FileHeader};
-use duramen_storage::format::file_table::{FILE_TABLE_PAGES, FileRow, TableRow, table_rows};
-use duramen_storage::format::page::{Verify, verify};
-use duramen_storage::format::version::{is_whole, refuse_newer, version_of_file};
+use duramen_storage::version_of_file;
 use duramen_storage::{Database, OpenDatabase, RecoveryModel};
 use duramen_wal::Growth;
 

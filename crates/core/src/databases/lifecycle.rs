@@ -14,7 +14,8 @@ use duramen_access::open_db::OpenDb;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileKind, fold};
 use duramen_os::{IoError, thread};
-use duramen_storage::{Database, FileGrowth, FilegroupChange};
+use duramen_pool::FileGrowth;
+use duramen_storage::{Database, FilegroupChange};
 use duramen_types::CollationId;
 
 use crate::unavailable::{DatabaseState, Unavailable};

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use duramen_backup::{BEGUN, Device, Media, Medium, Stripe, TapeTime, cannot_open};
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::fold;
 use duramen_os::{DiskFile, IoError, OpenOptions, sparing, thread, time};
-use duramen_storage::backup::{BEGUN, Device, Media, Medium, Stripe, TapeTime, cannot_open};
 use duramen_types::temporal::days_from_ymd;
 use duramen_types::{ConvertCtx, DateTime, SqlType as T, Value, convert};
 

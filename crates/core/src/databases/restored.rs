@@ -5,9 +5,11 @@
 use std::path::Path;
 
 use duramen_access::database_options::{model_of, option};
+use duramen_backup::{
+    BackupSet, Medium, RestoreFiles, Restores, Tolerance, Transfer, after_restore,
+};
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind};
-use duramen_storage::backup::{BackupSet, Medium, RestoreFiles, Tolerance, Transfer};
 use duramen_storage::{Database, OpenDatabase};
 
 use super::swap::BESIDE;
@@ -132,8 +134,8 @@ impl Databases {
         let mut files = self.restore_files(laid);
         files.name = name.to_owned();
         files.tolerance = how.tolerance;
-        self.engine
-            .lay_backup(&files, medium, set, how.transfer, progress)?;
+        let restores = Restores::new(&self.engine, &files);
+        restores.lay_backup(medium, set, how.transfer, progress)?;
         if how.no_recovery {
             return Ok(());
         }
@@ -143,31 +145,32 @@ impl Databases {
             model: model_of(set.header.options),
             ..self.open_spec(laid)
         };
-        let state = self.engine.end_restore(&files)?;
+        let state = restores.end_restore()?;
         let db = Database::open(&self.engine, &spec)?;
         // The catalog is looked at, so that what cannot be used is not taken for a database.
         let catalog = CatalogDb::open(&db);
-        let settled = catalog.snapshot().and_then(|_| db.after_restore(&state));
+        let settled = catalog.snapshot().and_then(|_| after_restore(&db, &state));
         let closed = settled.and_then(|()| db.close());
         if closed.is_err() {
             db.detach();
         }
         duramen_observe::forget_db(laid.id);
         closed?;
-        self.engine.forget_restore(&files)
+        restores.forget_restore()
     }
 
     /// RECOVERY of a database that is RESTORING, for few only when it says RESTRICTED_USER.
     pub fn recover_restored(&self, gone: &Unavailable, restricted: bool) -> SqlResult<()> {
         let files = self.restore_files(&gone.entry);
-        if restricted && self.engine.page_restore(&files)?.is_some() {
+        let restores = Restores::new(&self.engine, &files);
+        if restricted && restores.page_restore()?.is_some() {
             let what = "RESTRICTED_USER in a RESTORE of pages or files";
             return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
         }
         if self.recover_pages(gone)?.is_some() {
             return Ok(());
         }
-        let state = self.engine.end_restore(&files)?;
+        let state = restores.end_restore()?;
         let mut entry = gone.entry.clone();
         entry.options &= !option::RESTORING;
         entry.options |= if restricted {
@@ -185,7 +188,7 @@ impl Databases {
             ..self.open_spec(&entry)
         };
         let opened = Database::open(&self.engine, &spec).and_then(|db| {
-            db.after_restore(&state)?;
+            after_restore(&db, &state)?;
             db.close()
         });
         if let Err(e) = opened {
@@ -193,7 +196,7 @@ impl Databases {
             self.set_aside(entry, e.clone())?;
             return Err(e);
         }
-        self.engine.forget_restore(&files)?;
+        restores.forget_restore()?;
         self.open_again(entry)
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use duramen_access::database_options::option;
 use duramen_access::open_db::OpenDb;
+use duramen_backup::{BackupSet, Medium, PageRestore, RestoreFiles, Restores};
 use duramen_base::{PageId, SqlError, SqlResult, messages};
 use duramen_catalog::DatabaseEntry;
-use duramen_storage::backup::{BackupSet, Medium, PageRestore, RestoreFiles};
 
 use super::Databases;
 use crate::unavailable::Unavailable;
@@ -31,14 +31,15 @@ impl Databases {
     ) -> SqlResult<PageRestore> {
         let _one = self.admin.lock();
         let files = self.restore_files(&entry);
+        let restores = Restores::new(&self.engine, &files);
         let mut taken = match part {
-            Part::Pages(pages) => self.engine.take_pages(&files, medium, set, pages)?,
-            Part::Files(ids) => self.engine.take_files(&files, medium, set, ids)?,
+            Part::Pages(pages) => restores.take_pages(medium, set, pages)?,
+            Part::Files(ids) => restores.take_files(medium, set, ids)?,
         };
         let Some(db) = open else {
-            let before = self.engine.page_restore(&files)?;
+            let before = restores.page_restore()?;
             taken.tail_is_kept = before.is_some_and(|b| b.tail_is_kept);
-            self.engine.keep_page_restore(&files, &taken)?;
+            restores.keep_page_restore(&taken)?;
             return Ok(taken);
         };
         db.catalog.flush_identities()?;
@@ -46,7 +47,7 @@ impl Databases {
         let kept = db
             .db
             .close()
-            .and_then(|()| self.engine.keep_page_restore(&files, &taken))
+            .and_then(|()| restores.keep_page_restore(&taken))
             .and_then(|()| {
                 let mut restoring = entry.clone();
                 restoring.options |= option::RESTORING;
@@ -66,7 +67,7 @@ impl Databases {
     pub(crate) fn recover_pages(&self, gone: &Unavailable) -> SqlResult<Option<()>> {
         let _one = self.admin.lock();
         let files = self.restore_files(&gone.entry);
-        let restore = self.engine.page_restore(&files)?;
+        let restore = Restores::new(&self.engine, &files).page_restore()?;
         restore
             .map(|r| self.put_pages(gone, &files, &r))
             .transpose()
@@ -79,15 +80,17 @@ impl Databases {
         files: &RestoreFiles,
         restore: &PageRestore,
     ) -> SqlResult<()> {
-        if !restore.is_empty() && restore.reached < self.engine.page_restore_target(files)? {
+        if !restore.is_empty()
+            && restore.reached < Restores::new(&self.engine, files).page_restore_target()?
+        {
             return Err(SqlError::new(&messages::LOG_NOT_RESTORED, &[]));
         }
-        self.engine.put_pages(files, restore)?;
+        Restores::new(&self.engine, files).put_pages(restore)?;
         let mut entry = gone.entry.clone();
         entry.options &= !option::RESTORING;
         let master = self.master()?;
         self.in_master(&master.catalog, |r, tx| r.replace(tx, &entry))?;
-        self.engine.forget_page_restore(files)?;
+        Restores::new(&self.engine, files).forget_page_restore()?;
         self.open_again(entry)
     }
 }

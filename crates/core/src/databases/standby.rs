@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use duramen_access::database_options::option;
+use duramen_backup::{Restores, UndoOwner};
 use duramen_base::{SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, fold};
-use duramen_storage::backup::UndoOwner;
-use duramen_storage::{Database, OpenDatabase};
+use duramen_storage::OpenDatabase;
 
 use super::{Databases, os_exists};
 use crate::unavailable::DatabaseState;
@@ -25,7 +25,10 @@ impl Databases {
         let taken = self.all().iter().any(|d| {
             let noted = || {
                 let files = self.restore_files(&d.entry.read());
-                self.engine.standby_note(&files).ok().flatten()
+                Restores::new(&self.engine, &files)
+                    .standby_note()
+                    .ok()
+                    .flatten()
             };
             let other = d.is_standby() && fold(&d.db.name) != fold(database);
             other && noted().is_some_and(|n| self.resolve(&n) == path)
@@ -50,7 +53,7 @@ impl Databases {
             return Ok(());
         };
         let files = self.restore_files(&gone.entry);
-        self.engine.note_standby(&files, Some(undo))?;
+        Restores::new(&self.engine, &files).note_standby(Some(undo))?;
         self.open_standby(gone.entry.clone(), &self.resolve(undo))
     }
 
@@ -58,22 +61,22 @@ impl Databases {
     pub fn forget_standby(&self, name: &str) -> SqlResult<()> {
         let gone = self.find_unavailable(name);
         match gone.filter(|g| g.state == DatabaseState::Restoring) {
-            Some(gone) => self
-                .engine
-                .note_standby(&self.restore_files(&gone.entry), None),
+            Some(gone) => {
+                Restores::new(&self.engine, &self.restore_files(&gone.entry)).note_standby(None)
+            }
             None => Ok(()),
         }
     }
 
     fn open_standby(&self, mut entry: DatabaseEntry, undo: &Path) -> SqlResult<()> {
         let files = self.restore_files(&entry);
-        self.engine.end_restore(&files)?;
+        Restores::new(&self.engine, &files).end_restore()?;
         let spec = OpenDatabase {
             restored: true,
             ..self.open_spec(&entry)
         };
         let owner = self.undo_owner(&entry.name)?;
-        let db = Database::open_standby(&self.engine, &spec, (undo, owner))?;
+        let db = duramen_backup::open_standby(&self.engine, &spec, (undo, owner))?;
         let catalog = CatalogDb::open(&db);
         let usable = match self.in_doubt(&db) {
             Some(error) => Err(error),
@@ -96,7 +99,7 @@ impl Databases {
                 continue;
             }
             let files = self.restore_files(&gone.entry);
-            let Ok(Some(undo)) = self.engine.standby_note(&files) else {
+            let Ok(Some(undo)) = Restores::new(&self.engine, &files).standby_note() else {
                 continue;
             };
             let name = &gone.entry.name;

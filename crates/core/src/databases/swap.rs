@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_access::database_options::option;
+use duramen_backup::Restores;
 use duramen_base::SqlResult;
 use duramen_catalog::DatabaseEntry;
 
@@ -57,7 +58,7 @@ impl Databases {
                 before = Before::Gone(gone);
             }
             // One that stays is not of the new database.
-            let _ = self.engine.forget_page_restore(&self.restore_files(old));
+            let _ = Restores::new(&self.engine, &self.restore_files(old)).forget_page_restore();
         }
         let changed = self.in_master(&master.catalog, |r, tx| {
             r.remove(tx, laid.id)?;

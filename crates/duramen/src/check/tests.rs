@@ -3,8 +3,9 @@
 // Temporary directories are outside the simulated world.
 #![allow(clippy::disallowed_methods)]
 
+use duramen_check::Finding;
+
 use super::*;
-use duramen_storage::check::Finding;
 
 fn args(dir: &Path) -> Vec<String> {
     vec![dir.display().to_string()]

@@ -25,10 +25,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use duramen_check::{check_directory, number};
 use duramen_os::Env;
 use duramen_os::random::Rng;
 use duramen_server::client::{Stream, Trust, connect};
-use duramen_storage::check::{check_directory, number};
 use duramen_tds::client::Client;
 use duramen_types::Value;
 

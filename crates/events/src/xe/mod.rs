@@ -44,7 +44,7 @@ use duramen_os::sync::{Condvar, Mutex};
 use duramen_tsql::ast::{AlterEventAction, AlterEventSession, EventSession};
 
 use self::definition::Definition;
-use self::running::{Running, Surroundings};
+use self::running::{Running, ServerContext};
 use crate::error_log::ErrorLog;
 use crate::trace::DefaultTrace;
 
@@ -396,14 +396,14 @@ impl Xe {
 
     fn start(self: &Arc<Xe>, name: &str) -> SqlResult<()> {
         let entry = self.find(name, "alter")?;
-        let around = Surroundings {
+        let server = ServerContext {
             instance: self.instance,
             server_name: &self.server_name,
             databases: &self.databases,
             folders: &self.folders,
             memory: &self.memory,
         };
-        let running = Running::start(entry.id, entry.definition, &around)?;
+        let running = Running::start(entry.id, entry.definition, &server)?;
         if let Some(e) = self.sessions.lock().get_mut(&name.to_lowercase()) {
             e.running = Some(running.clone());
         }

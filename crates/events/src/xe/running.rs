@@ -129,8 +129,8 @@ pub struct Running {
     dispatched: Mutex<Instant>,
 }
 
-/// What a session needs to run.
-pub struct Surroundings<'a> {
+/// What a session needs of the server to run.
+pub struct ServerContext<'a> {
     pub instance: u64,
     pub server_name: &'a str,
     pub databases: &'a OpenDatabases,
@@ -143,7 +143,7 @@ impl Running {
     pub fn start(
         id: i32,
         definition: Definition,
-        around: &Surroundings<'_>,
+        server: &ServerContext<'_>,
     ) -> SqlResult<Arc<Running>> {
         let mut events = Vec::new();
         let mut shortest = [None; 2];
@@ -174,7 +174,7 @@ impl Running {
             let file = match t.kind {
                 TargetKind::EventFile => {
                     let (mb, files) = (t.number("max_file_size"), t.number("max_rollover_files"));
-                    let mut file = FileTarget::new(around.folders, &t.text("filename"), mb, files);
+                    let mut file = FileTarget::new(server.folders, &t.text("filename"), mb, files);
                     file.check()?;
                     file.begin();
                     Some(file)
@@ -182,15 +182,15 @@ impl Running {
                 _ => None,
             };
             let target = Target::of(t, &definition, file);
-            targets.extend(target.inspect(|t| t.tell(around.memory)));
+            targets.extend(target.inspect(|t| t.tell(server.memory)));
         }
         let bytes = |kb: i64| usize::try_from(kb).unwrap_or(0) << 10;
         Ok(Arc::new(Running {
             id,
             created: time::wall(),
-            instance: around.instance,
-            server_name: around.server_name.to_owned(),
-            databases: around.databases.clone(),
+            instance: server.instance,
+            server_name: server.server_name.to_owned(),
+            databases: server.databases.clone(),
             wants: events.iter().fold(0, |mask, e| mask | e.id.bit()),
             shortest,
             events,
@@ -200,7 +200,7 @@ impl Running {
                 events: VecDeque::new(),
                 bytes: 0,
             }),
-            held: around.memory.tally(Clerk::EventBuffers),
+            held: server.memory.tally(Clerk::EventBuffers),
             room: Room::default(),
             dropped: AtomicU64::new(0),
             dropped_buffers: AtomicU64::new(0),

@@ -1,4 +1,4 @@
-//! DBCC CHECKDB, CHECKTABLE, CHECKALLOC, CHECKCATALOG and CHECKFILEGROUP: what `storage::check` finds in a copy of the
+//! DBCC CHECKDB, CHECKTABLE, CHECKALLOC, CHECKCATALOG and CHECKFILEGROUP: what the room `check` finds in a copy of the
 //! database as it was when the statement began, in the order and the words of SQL Server.
 //!
 //! Findings that belong to no table come first, then table by table; each group that has any ends with its summary, and
@@ -13,13 +13,53 @@ use std::sync::Arc;
 use duramen_access::open_db::OpenDb;
 use duramen_admin::suspect_pages;
 use duramen_base::{DbId, ObjectId, SqlError, SqlResult, messages};
+use duramen_check::{Checked, Finding, Request, Snapshot, check_database, set_last_good_check};
 use duramen_core::activity::Check;
 use duramen_query::Row;
-use duramen_storage::check::{Checked, Finding, Request, check_database};
 use duramen_txn::{LockDuration, LockMode, Resource};
 use duramen_types::{SqlType, Value};
 
+use super::Statement;
 use super::{Arg, Call, Columns, Report, incorrect};
+use duramen_program::rights::needs::{ALTERS_OBJECT, OWNER, OWNER_OF_ARGUMENT};
+
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
+        name: "CHECKALLOC",
+        needs: OWNER_OF_ARGUMENT,
+        args: (0, 2),
+        options: &["ALL_ERRORMSGS", "ESTIMATEONLY", "TABLERESULTS", "TABLOCK"],
+        run: allocation,
+    },
+    Statement {
+        name: "CHECKCATALOG",
+        needs: OWNER_OF_ARGUMENT,
+        args: (0, 1),
+        options: &[],
+        run: catalog,
+    },
+    Statement {
+        name: "CHECKDB",
+        needs: OWNER_OF_ARGUMENT,
+        args: (0, 2),
+        options: OPTIONS,
+        run: database,
+    },
+    Statement {
+        name: "CHECKFILEGROUP",
+        needs: OWNER,
+        args: (0, 2),
+        options: OPTIONS,
+        run: filegroup,
+    },
+    Statement {
+        name: "CHECKTABLE",
+        needs: ALTERS_OBJECT,
+        args: (1, 2),
+        options: OPTIONS,
+        run: table,
+    },
+];
 
 /// Besides NO_INFOMSGS.
 pub const OPTIONS: &[&str] = &[
@@ -279,13 +319,13 @@ fn run(call: &Call<'_>, kind: Kind, db: &Arc<OpenDb>, mut request: Request) -> S
     let session = call.session;
     // Nobody drops or closes it meanwhile.
     let started = duramen_os::time::now();
-    let (checked, began) = session.seated(db.db.id, || look(call, kind, db, &request))?;
+    let (checked, began) = session.sharing(db.db.id, || look(call, kind, db, &request))?;
     let found = checked.findings.iter().filter_map(|f| f.page).collect();
     let whole = kind == Kind::Database && request.rows;
     // The check has told what it has found, whether msdb can be written or not.
     let _ = suspect_pages::checked(call.instance, db, &found, whole);
     if kind == Kind::Database && checked.findings.is_empty() && request.rows && !db.is_read_only() {
-        db.db.set_last_good_check((began.days, began.ticks))?;
+        set_last_good_check(&db.db, (began.days, began.ticks))?;
     }
     log_check(call, kind, db, &checked, started.elapsed());
     Ok(report(call, kind, db, &checked, &[]))
@@ -377,7 +417,7 @@ fn look(
         false => Ok(()),
     };
     let began = duramen_catalog::now();
-    let snapshot = db.db.snapshot()?;
+    let snapshot = Snapshot::take(&db.db)?;
     go_on()?;
     snapshot.recover()?;
     go_on()?;

@@ -12,8 +12,18 @@ use duramen_define::Ddl;
 use duramen_storage::{LockHint, ScanSpec};
 use duramen_txn::{LockMode, Transaction, TxnKind};
 
+use super::Statement;
 use super::{Arg, Call, Report, incorrect};
 use crate::metadata;
+use duramen_program::rights::needs::ALTERS_OBJECT;
+
+pub(super) const STATEMENTS: &[Statement] = &[Statement {
+    name: "CHECKIDENT",
+    needs: ALTERS_OBJECT,
+    args: (1, 3),
+    options: &[],
+    run: check,
+}];
 
 /// CHECKIDENT(table [, NORESEED | RESEED [, value]]). Without NORESEED and a value, an identity that is behind the
 /// greatest value of its column is brought up to it. After RESEED with a value the next row gets the value after it, or

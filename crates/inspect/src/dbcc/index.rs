@@ -5,8 +5,18 @@ use duramen_base::{PageId, SqlError, SqlResult, messages};
 use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
+use super::Statement;
 use super::{Arg, Call, Columns, Report, incorrect};
 use crate::views::rowsets::{self, Found, units};
+use duramen_program::rights::Needs;
+
+pub(super) const STATEMENTS: &[Statement] = &[Statement {
+    name: "IND",
+    needs: Needs::Sysadmin,
+    args: (3, 4),
+    options: &["TABLERESULTS"],
+    run: pages,
+}];
 
 const IND: Columns = &[
     ("PageFID", T::TINYINT, true),

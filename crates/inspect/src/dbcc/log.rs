@@ -7,8 +7,36 @@ use duramen_types::{ConvertCtx, DateTime, SqlType, Value, convert};
 use duramen_wal::VlfInfo;
 use duramen_wal::record::RecordView;
 
+use super::Statement;
 use super::{Arg, Call, Columns, Report};
 use crate::views::dblog;
+use duramen_program::rights::needs::OWNER_OF_ARGUMENT;
+
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
+        name: "LOG",
+        needs: OWNER_OF_ARGUMENT,
+        args: (0, 2),
+        // Its rows are a result set either way.
+        options: &["TABLERESULTS"],
+        run: records,
+    },
+    Statement {
+        name: "LOGINFO",
+        needs: OWNER_OF_ARGUMENT,
+        args: (0, 1),
+        // Its rows are a result set either way.
+        options: &["TABLERESULTS"],
+        run: info,
+    },
+    Statement {
+        name: "OPENTRAN",
+        needs: OWNER_OF_ARGUMENT,
+        args: (0, 1),
+        options: &["TABLERESULTS"],
+        run: open_transaction,
+    },
+];
 
 const LOGINFO: Columns = &[
     ("RecoveryUnitId", SqlType::INT, true),

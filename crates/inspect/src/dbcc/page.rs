@@ -1,4 +1,4 @@
-//! DBCC PAGE(database, file, page [, option]): a page as it stands in memory, see `storage::inspect`.
+//! DBCC PAGE(database, file, page [, option]): a page as it stands in memory, see `check::inspect`.
 //!
 //! Not documented, and used by everybody who looks at how rows are stored:
 //! <https://learn.microsoft.com/archive/blogs/sqlserverstorageengine/how-to-use-dbcc-page>. Without trace flag 3604 the
@@ -10,12 +10,31 @@ use std::sync::Arc;
 use duramen_base::{AllocUnitId, PageId, SqlError, SqlResult, messages};
 use duramen_catalog::shape::IndexSource;
 use duramen_catalog::{Snapshot, TableDef};
+use duramen_check::inspect::{Detail, Dump, Owner, Shape, inspect_boot, inspect_page};
 use duramen_core::trace_flags::OUTPUT_TO_CLIENT;
 use duramen_storage::RowsetDef;
-use duramen_storage::inspect::{Detail, Dump, Owner, Shape};
 use duramen_types::{SqlType, Value};
 
+use super::Statement;
 use super::{Arg, Call, Columns, Report};
+use duramen_program::rights::Needs;
+
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
+        name: "DBINFO",
+        needs: Needs::Sysadmin,
+        args: (0, 1),
+        options: &["TABLERESULTS"],
+        run: database_info,
+    },
+    Statement {
+        name: "PAGE",
+        needs: Needs::Sysadmin,
+        args: (3, 4),
+        options: &["TABLERESULTS"],
+        run: page,
+    },
+];
 
 const TABLE: Columns = &[
     ("ParentObject", SqlType::varchar(255), true),
@@ -40,7 +59,7 @@ pub fn page(call: &Call<'_>) -> SqlResult<Report> {
     let detail = Detail::of(option).ok_or_else(|| wrong_parameter(3))?;
     let snapshot = db.catalog.snapshot()?;
     let owner = |unit| owner(&snapshot, unit);
-    let found = db.db.inspect_page(PageId::new(file, page), detail, owner)?;
+    let found = inspect_page(&db.db, PageId::new(file, page), detail, owner)?;
     // *Assumed*: which number says that there is no such page is not documented.
     let dump =
         found.ok_or_else(|| wrong_parameter(if file_is_there(&db, file) { 2 } else { 1 }))?;
@@ -50,7 +69,7 @@ pub fn page(call: &Call<'_>) -> SqlResult<Report> {
 /// DBINFO[(database | id | 0)]
 pub fn database_info(call: &Call<'_>) -> SqlResult<Report> {
     let db = call.database()?;
-    Ok(shown(call, db.db.inspect_boot()))
+    Ok(shown(call, inspect_boot(&db.db)))
 }
 
 /// A dump as rows, or as text, or not at all.

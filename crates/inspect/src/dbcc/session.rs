@@ -7,7 +7,26 @@ use duramen_query::Row;
 use duramen_txn::IsolationLevel;
 use duramen_types::{SqlType, Value};
 
+use super::Statement;
 use super::{Arg, Call, Columns, Report};
+use duramen_program::rights::needs::{OWN, OWN_SESSIONS};
+
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
+        name: "INPUTBUFFER",
+        needs: OWN_SESSIONS,
+        args: (1, 2),
+        options: &[],
+        run: input_buffer,
+    },
+    Statement {
+        name: "USEROPTIONS",
+        needs: OWN,
+        args: (0, 0),
+        options: &[],
+        run: user_options,
+    },
+];
 
 const USER_OPTIONS: Columns = &[
     ("Set Option", SqlType::nvarchar(128), true),

@@ -7,7 +7,26 @@ use duramen_program::rights::needs::CHANGES_STATE;
 use duramen_types::{SqlType, Value};
 use duramen_wal::ShrinkLimit;
 
+use super::Statement;
 use super::{Arg, Call, Columns, Report, incorrect, not_supported};
+use duramen_program::rights::needs::{OWNER, SERVER_STATE};
+
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
+        name: "SHRINKFILE",
+        needs: OWNER,
+        args: (1, 3),
+        options: &[],
+        run: shrink_file,
+    },
+    Statement {
+        name: "SQLPERF",
+        needs: SERVER_STATE,
+        args: (1, 2),
+        options: &[],
+        run: sql_perf,
+    },
+];
 
 const PAGE: u64 = 8192;
 const MB: u64 = 1 << 20;

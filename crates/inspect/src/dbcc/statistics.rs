@@ -9,6 +9,15 @@ use duramen_catalog::TableDef;
 use duramen_types::{SqlType as T, Value};
 
 use super::{Arg, Call, Report, Set, incorrect, not_supported};
+use super::{STATISTICS, Statement};
+
+pub(super) const STATEMENTS: &[Statement] = &[Statement {
+    name: "SHOW_STATISTICS",
+    needs: STATISTICS,
+    args: (2, 2),
+    options: &["DENSITY_VECTOR", "HISTOGRAM", "STATS_STREAM", "STAT_HEADER"],
+    run: show,
+}];
 
 /// The column that a name means, and the name of its statistics: an index, statistics that were created or made
 /// automatically, or the column.

@@ -16,8 +16,8 @@ use std::time::Duration;
 use duramen_access::open_db::OpenDb;
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::system_tables::system_tables;
+use duramen_check::{Checked, Request, check_live};
 use duramen_core::activity::Check;
-use duramen_storage::check::{Checked, Request, check_live};
 use duramen_txn::{LockDuration, LockError, LockMode, Resource};
 
 use super::Call;

@@ -5,7 +5,34 @@ use duramen_core::trace_flags::is_known;
 use duramen_events::instance::Instance;
 use duramen_types::{SqlType, Value};
 
+use super::Statement;
 use super::{Arg, Call, Columns, Report, not_supported};
+use duramen_program::rights::Needs;
+use duramen_program::rights::needs::FACTS;
+
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
+        name: "TRACEOFF",
+        needs: Needs::Sysadmin,
+        args: (0, 64),
+        options: &[],
+        run: off,
+    },
+    Statement {
+        name: "TRACEON",
+        needs: Needs::Sysadmin,
+        args: (0, 64),
+        options: &[],
+        run: on,
+    },
+    Statement {
+        name: "TRACESTATUS",
+        needs: FACTS,
+        args: (0, 64),
+        options: &[],
+        run: status,
+    },
+];
 
 const STATUS: Columns = &[
     ("TraceFlag", SqlType::SMALLINT, true),

@@ -6,6 +6,11 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1051, &VIEW),
+];
+
 pub(super) struct Set {
     /// 1001 is a character set, 2001 a sort order.
     kind: i16,

@@ -5,6 +5,11 @@ use duramen_types::{CollationId, SqlType as T};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5032, &VIEW),
+];
+
 columns! { (&'static str, CollationId);
     "name", T::SYSNAME, NOT_NULL, |c| text(c.0);
     "description", T::nvarchar(1000), NULL, |c| text(&description(c.0, c.1));

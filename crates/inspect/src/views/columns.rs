@@ -9,6 +9,17 @@ use super::objects::tables;
 use super::{Listed, View, every};
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1007, &COLUMNS_VIEW),
+    (-1022, &ALL_COLUMNS),
+    (-1023, &SYSTEM_COLUMNS),
+    (-1024, &IDENTITY_COLUMNS),
+    (-1025, &TYPES),
+    (-1055, &COMPUTED_COLUMNS),
+    (-1068, &TABLE_TYPES),
+];
+
 pub struct Source {
     table: i32,
     id: i32,

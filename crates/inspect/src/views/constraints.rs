@@ -13,6 +13,17 @@ use super::View;
 use super::objects::{Object, object_columns};
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1034, &KEY_CONSTRAINTS),
+    (-1035, &DEFAULT_CONSTRAINTS),
+    (-1036, &CHECK_CONSTRAINTS),
+    (-1037, &FOREIGN_KEYS),
+    (-1038, &FOREIGN_KEY_COLUMNS),
+    (-1039, &SQL_MODULES),
+    (-1049, &SYSTEM_SQL_MODULES),
+];
+
 /// A constraint's object and what else its view shows.
 pub struct Source<X> {
     object: Object,

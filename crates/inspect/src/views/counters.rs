@@ -14,6 +14,11 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1015, &VIEW),
+];
+
 pub struct Source {
     counter: CounterValue,
     instance: String,

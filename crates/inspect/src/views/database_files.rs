@@ -9,6 +9,12 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1004, &DATABASE_FILES),
+    (-1010, &MASTER_FILES),
+];
+
 /// Pages of a log file that has no MAXSIZE: 2 TB.
 const LOG_MAX_PAGES: i32 = 268_435_456;
 

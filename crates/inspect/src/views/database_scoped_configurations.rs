@@ -10,6 +10,11 @@ use duramen_wal::LogProfile;
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1042, &VIEW),
+];
+
 const COMMIT_WAIT: i32 = 0x4000_0001;
 const LOG_PROFILE: i32 = 0x4000_0002;
 

@@ -18,6 +18,11 @@ use duramen_types::{CollationId, SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1003, &VIEW),
+];
+
 pub struct Source {
     /// None: offline.
     db: Option<Arc<OpenDb>>,

@@ -18,6 +18,11 @@ use duramen_wal::record::{Lop, PageFields, RecordView};
 use super::{RowStream, View};
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5002, &VIEW),
+];
+
 /// A record with what was read out of it.
 pub struct Source<'a> {
     lsn: Lsn,

@@ -14,6 +14,12 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1122, &DEPENDENCIES),
+    (-5036, &REFERENCING),
+];
+
 /// A name in a module.
 pub struct Named {
     by: Arc<ModuleDef>,

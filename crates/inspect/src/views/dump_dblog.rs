@@ -9,12 +9,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use duramen_backup::{LogBlocks, Medium};
 use duramen_base::{Lsn, SqlError, SqlResult, messages};
+use duramen_format::page::page_type;
 use duramen_os::{Disk, OpenOptions};
 use duramen_program::rights::needs::CONTROL_SERVER;
 use duramen_query::Row;
-use duramen_storage::backup::{LogBlocks, Medium};
-use duramen_storage::format::page::page_type;
 use duramen_types::Value;
 use duramen_wal::record::RecordView;
 use duramen_wal::{LogFileReader, OpenBlock};
@@ -22,6 +22,11 @@ use duramen_wal::{LogFileReader, OpenBlock};
 use super::dblog::{self, Names, bound};
 use super::{RowStream, View};
 use crate::context::Context;
+
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5005, &VIEW),
+];
 
 pub const VIEW: View = View::streamed("fn_dump_dblog", CONTROL_SERVER, dblog::COLUMNS, stream);
 

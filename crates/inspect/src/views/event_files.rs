@@ -13,6 +13,11 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5006, &VIEW),
+];
+
 pub struct Source {
     event: Stored,
     package: [u8; 16],

@@ -9,6 +9,15 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1071, &SESSIONS),
+    (-1072, &EVENTS),
+    (-1073, &ACTIONS),
+    (-1074, &TARGETS),
+    (-1075, &FIELDS),
+];
+
 /// All packages are in one module.
 fn module() -> Value {
     text("duramen")

@@ -26,6 +26,13 @@ use super::query_stats::AtStatement;
 use super::tasks::{address as task_address, scheduler_of};
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1002, &SESSIONS),
+    (-1018, &REQUESTS),
+    (-1019, &CONNECTIONS),
+];
+
 pub struct Source {
     who: Arc<Activity>,
     now: Glance,

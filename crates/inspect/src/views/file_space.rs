@@ -8,6 +8,11 @@ use duramen_types::SqlType as T;
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1013, &VIEW),
+];
+
 pub struct Source {
     database: u16,
     space: FileSpace,

@@ -12,6 +12,11 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5034, &VIEW),
+];
+
 const NAME: T = T::SYSNAME;
 
 /// The columns of an error, behind those that describe a column.

@@ -29,6 +29,11 @@ use duramen_types::{SqlType as T, Value};
 use super::{View, rowsets};
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5025, &VIEW),
+];
+
 pub struct Source {
     database: u16,
     object: i32,

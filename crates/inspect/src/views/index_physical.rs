@@ -13,6 +13,11 @@ use super::rowsets::{Found, unit_name, units};
 use super::{View, rowsets};
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5023, &VIEW),
+];
+
 pub struct Source {
     database: i16,
     object: i32,

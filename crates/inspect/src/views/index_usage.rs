@@ -12,6 +12,11 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1103, &VIEW),
+];
+
 pub struct Source {
     database: u16,
     object: i32,

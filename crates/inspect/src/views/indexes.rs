@@ -12,6 +12,14 @@ use super::View;
 use super::objects::tables;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1009, &INDEXES),
+    (-1026, &INDEX_COLUMNS),
+    (-1027, &PARTITIONS),
+    (-1033, &ALLOCATION_UNITS),
+];
+
 /// A heap or an index.
 pub struct Source {
     table: Arc<TableDef>,

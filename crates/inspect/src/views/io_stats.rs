@@ -11,6 +11,11 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5004, &VIEW),
+];
+
 pub struct Source {
     database_id: u16,
     io: FileIoSnapshot,

@@ -6,6 +6,11 @@ use duramen_types::{Language, SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1050, &VIEW),
+];
+
 columns! { &'static LanguageData;
     "langid", T::SMALLINT, NOT_NULL, |l| small(l.id);
     "dateformat", T::nchar(3), NOT_NULL, |l| text(l.order.name());

@@ -7,15 +7,21 @@
 use std::sync::Arc;
 
 use duramen_core::activity::Activity;
+use duramen_planner::showplan::PlanLine;
 use duramen_program::column::*;
 use duramen_program::program::Program;
 use duramen_program::program::handle::{handle_bytes, sql_handle};
 use duramen_query::Row;
 use duramen_query::profile::Counts;
-use duramen_query::showplan::PlanLine;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
+
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1121, &PROFILES),
+    (-5035, &STATISTICS_XML),
+];
 
 fn plan_handle(program: &Program) -> Value {
     let first = if program.stats.module().is_some() {

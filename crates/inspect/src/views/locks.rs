@@ -14,6 +14,11 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1016, &VIEW),
+];
+
 /// What a page, row or key belongs to: its rowset; an object: itself.
 fn entity(l: &LockInfo) -> i64 {
     match l.resource {

@@ -7,6 +7,11 @@ use duramen_wal::VlfInfo;
 
 use super::{View, database_argument};
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5001, &VIEW),
+];
+
 pub struct Source {
     database: u16,
     vlf: VlfInfo,

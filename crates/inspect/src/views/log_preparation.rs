@@ -8,6 +8,11 @@ use duramen_wal::{LogPreparation, LogProfile};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1070, &VIEW),
+];
+
 pub struct Source {
     database: DbId,
     profile: LogProfile,

@@ -7,6 +7,11 @@ use duramen_wal::LogSpace;
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1014, &VIEW),
+];
+
 pub struct Source {
     database: u16,
     space: LogSpace,

@@ -8,6 +8,11 @@ use duramen_wal::{LogSpace, VlfInfo};
 
 use super::{View, database_argument};
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5003, &VIEW),
+];
+
 pub struct Source {
     database: u16,
     model: &'static str,

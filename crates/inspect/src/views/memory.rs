@@ -13,6 +13,11 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1091, &MEMORY_CLERKS),
+];
+
 const ADDRESS: T = T::varbinary(8);
 const KB: u64 = 1024;
 

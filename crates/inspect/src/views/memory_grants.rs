@@ -15,6 +15,12 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use super::query_stats::text_handle;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1108, &MEMORY_GRANTS),
+    (-1109, &SEMAPHORES),
+];
+
 const KB: u64 = 1024;
 
 pub struct Source {

@@ -6,6 +6,11 @@ use duramen_types::SqlType as T;
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1056, &VIEW),
+];
+
 /// The LCID of us_english.
 const ENGLISH: i64 = 1033;
 

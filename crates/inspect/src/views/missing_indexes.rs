@@ -15,6 +15,15 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1114, &DETAILS),
+    (-1115, &GROUPS),
+    (-1116, &STATS),
+    (-1117, &BY_QUERY),
+    (-5015, &COLUMNS_OF),
+];
+
 fn all(cx: &Context) -> Vec<Arc<Group>> {
     cx.instance
         .missing_indexes

@@ -16,6 +16,11 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5033, &VIEW),
+];
+
 pub struct Held {
     entity: String,
     /// A column.

@@ -10,6 +10,19 @@ use duramen_types::{SqlType as T, Value};
 use super::{View, io_stats};
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5013, &CURSORS),
+    (-5014, &XML_HANDLES),
+    (-5016, &INCREMENTAL),
+    (-5017, &DISABLED),
+    (-5018, &KEYWORDS),
+    (-5019, &KEYWORDS_BY_DOCUMENT),
+    (-5020, &NODES),
+    (-5021, &DRIVES),
+    (-5022, &FILE_STATS),
+];
+
 const NAME: T = T::nvarchar(128);
 const DESC: T = T::nvarchar(60);
 const HANDLE: T = T::varbinary(64);

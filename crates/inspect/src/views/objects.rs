@@ -14,6 +14,18 @@ use duramen_types::{DateTime, SqlType as T, Value};
 use super::{View, every};
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1005, &TABLES),
+    (-1006, &OBJECTS),
+    (-1008, &SCHEMAS),
+    (-1020, &ALL_OBJECTS),
+    (-1021, &SYSTEM_OBJECTS),
+    (-1052, &SYNONYMS),
+    (-1053, &TRIGGERS),
+    (-1054, &TRIGGER_EVENTS),
+];
+
 /// When the declared objects were made: they come with the program.
 const BUILT: DateTime = DateTime {
     days: 46_345,

@@ -15,6 +15,20 @@ use super::View;
 use super::memory::{committed, target};
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1085, &SYS_INFO),
+    (-1086, &SYS_MEMORY),
+    (-1087, &PROCESS_MEMORY),
+    (-1088, &SCHEDULERS),
+    (-1089, &NODES),
+    (-1090, &MEMORY_NODES),
+    (-1092, &BUFFERS),
+    (-1093, &HOST_INFO),
+    (-1094, &SERVICES),
+    (-5007, &VOLUMES),
+];
+
 const ADDRESS: T = T::varbinary(8);
 const KB: u64 = 1024;
 
@@ -396,7 +410,7 @@ pub use buffers::BUFFERS;
 pub(super) use buffers::kind as page_kind;
 
 mod buffers {
-    use duramen_storage::BufferedPage;
+    use duramen_pool::BufferedPage;
 
     use super::*;
 

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use duramen_base::{AllocUnitId, PageId, SqlError, SqlResult, given_up, messages};
+use duramen_format::page::page_type;
 use duramen_program::column::*;
 use duramen_query::Row;
 use duramen_query::host::RowStream;
-use duramen_storage::format::page::page_type;
 use duramen_storage::{AllocatedPage, Database, PageHead};
 use duramen_types::{SqlType as T, Value};
 
@@ -19,6 +19,11 @@ use super::os::page_kind;
 use super::page_info::percent;
 use super::rowsets::{self, unit_name, units};
 use crate::context::Context;
+
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5024, &VIEW),
+];
 
 pub struct Source {
     database: u16,

@@ -8,16 +8,21 @@
 //! <https://learn.microsoft.com/sql/relational-databases/system-dynamic-management-views/sys-dm-db-page-info-transact-sql>
 
 use duramen_base::{DbId, PageId, SqlError, SqlResult, messages};
+use duramen_check::inspect::{MapState, Owner, PageInfo, has_data_file, page_info, pfs_text};
+use duramen_format::alloc::pfs;
+use duramen_format::page::{FLAG_CHECKSUM, FLAG_TORN_BITS, PageRef, page_type};
 use duramen_program::column::*;
 use duramen_query::Row;
-use duramen_storage::format::alloc::pfs;
-use duramen_storage::format::page::{FLAG_CHECKSUM, FLAG_TORN_BITS, PageRef, page_type};
-use duramen_storage::inspect::{MapState, Owner, PageInfo, pfs_text};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::os::page_kind;
 use crate::context::Context;
+
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5029, &VIEW),
+];
 
 pub struct Source {
     database: u16,
@@ -147,7 +152,7 @@ fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
     let found = database.and_then(|id| cx.instance.databases.get(DbId(id)));
     let db = found.ok_or_else(|| wrong(1))?;
     let file = number(1).and_then(|n| u16::try_from(n).ok());
-    let file = file.filter(|n| db.db.has_data_file(*n));
+    let file = file.filter(|n| has_data_file(&db.db, *n));
     let file = file.ok_or_else(|| wrong(2))?;
     let page = number(2).and_then(|n| u32::try_from(n).ok());
     let id = PageId::new(file, page.ok_or_else(|| wrong(3))?);
@@ -157,7 +162,7 @@ fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
         "DETAILED" => true,
         _ => return Err(wrong(4)),
     };
-    let info = db.db.page_info(id).ok_or_else(|| wrong(3))?;
+    let info = page_info(&db.db, id).ok_or_else(|| wrong(3))?;
     let snapshot = db.catalog.snapshot()?;
     let owner = crate::dbcc::page::owner(&snapshot, info.page().alloc_unit());
     Ok(vec![row(&Source {

@@ -7,6 +7,11 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5030, &VIEW),
+];
+
 /// Database, file and page.
 type Page = (u16, u16, u32);
 

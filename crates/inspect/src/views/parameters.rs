@@ -4,14 +4,21 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ModuleDef;
+use duramen_planner::bind::{TypeSite, resolve_type};
 use duramen_program::column::*;
 use duramen_program::{coded, resource};
-use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::objects::snapshot;
+
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1046, &PARAMETERS),
+    (-1047, &ALL_PARAMETERS),
+    (-1048, &SYSTEM_PARAMETERS),
+];
 
 pub struct Source {
     module: i32,

@@ -11,6 +11,15 @@ use super::View;
 use super::objects::snapshot;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1028, &PARTITION_FUNCTIONS),
+    (-1029, &PARTITION_PARAMETERS),
+    (-1030, &PARTITION_RANGE_VALUES),
+    (-1031, &PARTITION_SCHEMES),
+    (-1032, &DESTINATION_DATA_SPACES),
+];
+
 type Function = Arc<PartitionFunctionDef>;
 
 columns! { Function;

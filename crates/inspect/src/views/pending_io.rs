@@ -8,6 +8,11 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1104, &VIEW),
+];
+
 pub struct Source {
     io: PendingIo,
     path: Option<String>,

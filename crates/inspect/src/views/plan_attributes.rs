@@ -15,6 +15,11 @@ use super::View;
 use super::query_stats::{Origin, allowed, program_of, text_handle};
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5031, &VIEW),
+];
+
 /// A name, the value with its type, whether the plan is found by it.
 type Attribute = (&'static str, T, Value, bool);
 

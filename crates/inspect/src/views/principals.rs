@@ -14,6 +14,17 @@ use duramen_types::{DateTime, SqlType as T, Value};
 use super::View;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1059, &SERVER_PRINCIPALS),
+    (-1060, &SQL_LOGINS),
+    (-1061, &SERVER_ROLE_MEMBERS),
+    (-1062, &SERVER_PERMISSIONS),
+    (-1063, &DATABASE_PRINCIPALS),
+    (-1064, &DATABASE_ROLE_MEMBERS),
+    (-1065, &DATABASE_PERMISSIONS),
+];
+
 const SID: T = T::varbinary(85);
 const LAST_FIXED_ROLE: i32 = 16_399;
 

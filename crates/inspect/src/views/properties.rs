@@ -7,6 +7,11 @@ use duramen_types::SqlType as T;
 use super::View;
 use super::objects::snapshot;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1066, &VIEW),
+];
+
 fn class_name(p: &PropertyDef) -> &'static str {
     match p.class {
         class::DATABASE => "DATABASE",

@@ -26,6 +26,18 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1100, &QUERY_STATS),
+    (-1101, &CACHED_PLANS),
+    (-1102, &PROCEDURE_STATS),
+    (-1105, &TRIGGER_STATS),
+    (-1106, &FUNCTION_STATS),
+    (-5010, &SQL_TEXT),
+    (-5011, &PLAN),
+    (-5012, &PLAN_TEXT),
+];
+
 const HANDLE: T = T::varbinary(64);
 const TEXT: T = T::NVARCHAR_MAX;
 
@@ -190,7 +202,7 @@ pub fn statement_of(
     let text = program.text.get(span.0..span.1).unwrap_or("");
     duramen_program::missing_indexes::Statement {
         query_hash: planned::query_hash(text),
-        plan_hash: duramen_query::showplan::plan_hash(&planned.0),
+        plan_hash: duramen_planner::showplan::plan_hash(&planned.0),
         sql_handle: sql_handle(program),
         start: offset(&program.text, span.0),
         end: offset(&program.text, span.1),

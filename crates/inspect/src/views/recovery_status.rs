@@ -6,6 +6,11 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1069, &VIEW),
+];
+
 pub struct Source {
     database: u16,
     guid: [u8; 16],

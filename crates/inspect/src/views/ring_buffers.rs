@@ -6,6 +6,11 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1113, &VIEW),
+];
+
 /// A record of one of the buffers.
 pub struct Source {
     buffer: u8,

@@ -8,6 +8,12 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1111, &REGISTRY),
+    (-1112, &LISTENERS),
+];
+
 columns! { Entry;
     "registry_key", T::nvarchar(256), NULL, |e| text(&format!("HKLM\\{}", e.key));
     "value_name", T::nvarchar(256), NULL, |e| text(e.name);

@@ -11,6 +11,12 @@ use super::View;
 use super::objects::snapshot;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1040, &DATA_SPACES),
+    (-1041, &FILEGROUPS),
+];
+
 pub struct Source {
     name: String,
     id: i32,

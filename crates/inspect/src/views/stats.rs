@@ -13,6 +13,12 @@ use super::View;
 use super::objects::tables;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1057, &STATS),
+    (-1058, &STATS_COLUMNS),
+];
+
 enum Kind<'a> {
     Index(&'a IndexDef),
     Own(&'a StatisticsDef),

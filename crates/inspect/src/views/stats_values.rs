@@ -15,6 +15,12 @@ use super::objects::tables;
 use super::stats::sources;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-5026, &PROPERTIES),
+    (-5027, &HISTOGRAM),
+];
+
 /// Statistics of the current database, by the arguments.
 struct Found {
     object: i32,

@@ -9,6 +9,11 @@ use super::View;
 use super::exec::{background_wait, running_sessions, task_wait};
 use super::os::processors;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1107, &TASKS),
+];
+
 pub struct Task {
     session: u16,
     context: u32,

@@ -10,6 +10,17 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1095, &TRACES),
+    (-1096, &EVENTS),
+    (-1097, &CATEGORIES),
+    (-1098, &FIELDS),
+    (-1099, &SUBCLASSES),
+    (-5008, &TABLE),
+    (-5009, &INFO),
+];
+
 columns! { TraceState;
     "id", T::INT, NOT_NULL, |_| int(1);
     "status", T::INT, NOT_NULL, |_| int(1);

@@ -16,6 +16,13 @@ use duramen_wal::record::RecordView;
 use super::View;
 use crate::context::Context;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1043, &ACTIVE),
+    (-1044, &SESSIONS),
+    (-1045, &DATABASES),
+];
+
 /// An open transaction and whose it is.
 pub struct Source {
     who: Arc<Activity>,

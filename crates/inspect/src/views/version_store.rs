@@ -1,5 +1,6 @@
 //! `sys.dm_tran_version_store_space_usage`: what row versions take, by database; `sys.dm_tran_version_store`: the versions;
-//! `sys.dm_tran_active_snapshot_database_transactions` and `sys.dm_tran_current_snapshot`: who may read and make them.
+//! `sys.dm_tran_active_snapshot_database_transactions`, `sys.dm_tran_transactions_snapshot` and `sys.dm_tran_current_snapshot`:
+//! who may read and make them.
 //!
 //! The store lies in memory, not in tempdb: pages are units of 8 KB of it. Sequence numbers of transactions are those of
 //! writers of versions; who only reads has none, and commits are numbered apart from them.
@@ -15,6 +16,15 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use crate::context::Context;
+
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1017, &VIEW),
+    (-1118, &VERSIONS),
+    (-1119, &ACTIVE),
+    (-1120, &CURRENT),
+    (-1123, &SNAPSHOTS),
+];
 
 pub struct Usage {
     db: DbId,
@@ -165,6 +175,47 @@ mod transactions {
                 Some(Source { who, tx, first })
             });
             Ok(sources.map(|s| row(&s)).collect())
+        },
+    );
+}
+
+pub use snapshots::SNAPSHOTS;
+
+mod snapshots {
+    use super::*;
+
+    /// A transaction that sees by a snapshot, and one that was active when it was taken.
+    pub struct Source {
+        of: Option<u64>,
+        active: u64,
+    }
+
+    columns! { Source;
+        "transaction_sequence_num", T::BIGINT, NULL, |s| s.of.map_or(Value::Null, big);
+        // A transaction has one snapshot: of READ COMMITTED each statement has its own, which is not listed.
+        "snapshot_id", T::INT, NULL, |_| int(0);
+        "snapshot_sequence_num", T::BIGINT, NULL, |s| big(s.active);
+    }
+
+    pub const SNAPSHOTS: View = View::new(
+        "dm_tran_transactions_snapshot",
+        SERVER_STATE,
+        COLUMNS,
+        |cx, _| {
+            let mut rows = Vec::new();
+            for who in cx.instance.sessions() {
+                let Some(tx) = who.open_transaction() else {
+                    continue;
+                };
+                if tx.isolation() != IsolationLevel::Snapshot {
+                    continue;
+                }
+                let Some(view) = tx.view() else { continue };
+                let of = tx.writer().map(|w| w.xsn());
+                let active = active_at(cx, view.snapshot());
+                rows.extend(active.into_iter().map(|active| row(&Source { of, active })));
+            }
+            Ok(rows)
         },
     );
 }

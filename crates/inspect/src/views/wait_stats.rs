@@ -6,6 +6,14 @@ use duramen_types::SqlType as T;
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1001, &WAIT_STATS),
+    (-1011, &LATCH_STATS),
+    (-1012, &WAITING_TASKS),
+    (-1110, &SESSION_WAIT_STATS),
+];
+
 columns! { WaitStat;
     "wait_type", DESC, NOT_NULL, |s| text(s.name);
     "waiting_tasks_count", T::BIGINT, NOT_NULL, |s| big(s.waiting_tasks_count);

@@ -9,6 +9,14 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1081, &PACKAGES),
+    (-1082, &OBJECTS),
+    (-1083, &COLUMNS),
+    (-1084, &MAP_VALUES),
+];
+
 fn guid_of(package: &str) -> Value {
     let found = objects::package(package);
     Value::Guid(found.unwrap_or(&objects::PACKAGES[0]).guid)

@@ -11,6 +11,15 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 
+#[rustfmt::skip]
+pub(super) const VIEWS: &[(i32, &View)] = &[
+    (-1076, &SESSIONS),
+    (-1077, &TARGETS),
+    (-1078, &EVENTS),
+    (-1079, &ACTIONS),
+    (-1080, &COLUMNS),
+];
+
 /// A session has no address; its id stands for it.
 fn address(id: i32) -> Value {
     Value::Binary(i64::from(id).to_be_bytes().to_vec())

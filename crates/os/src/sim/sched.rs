@@ -31,9 +31,8 @@ use std::time::Duration;
 use super::SimDisk;
 use super::pin::Pinned;
 use crate::Env;
-use crate::random::Rng;
+use crate::rng::Rng;
 use crate::sync::inside_global;
-use crate::time;
 
 /// Simulations that live in this process: zero means that no primitive looks any further.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -224,7 +223,7 @@ impl Here {
     }
 
     pub(crate) fn sleep(&self, d: Duration) {
-        self.block(Wait::Time, Some(time::nanos(d)));
+        self.block(Wait::Time, Some(nanos(d)));
     }
 
     /// Waits for `on`, for at most `limit` nanoseconds; true when the time ran out.
@@ -536,7 +535,7 @@ impl Simulation {
 
     /// Where the clock starts; a restart after a crash goes on from [`Sim::elapsed`].
     pub fn starting_at(mut self, since_epoch: Duration) -> Simulation {
-        self.start = time::nanos(since_epoch);
+        self.start = nanos(since_epoch);
         self
     }
 
@@ -664,4 +663,9 @@ impl Sim {
     pub fn steps(&self) -> u64 {
         self.here.core.state.lock().steps
     }
+}
+
+/// A duration in nanoseconds; the longest where there are more.
+pub(crate) fn nanos(d: Duration) -> u64 {
+    u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -70,7 +70,10 @@ impl Condvar {
     ) -> bool {
         if let Some(here) = sched::here() {
             guard.release_simulated(&here);
-            let timed_out = here.block(Wait::Signal(self.address()), limit.map(time::nanos));
+            let timed_out = here.block(
+                Wait::Signal(self.address()),
+                limit.map(crate::sim::sched::nanos),
+            );
             guard.relock_simulated(&here);
             return timed_out;
         }

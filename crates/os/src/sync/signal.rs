@@ -18,7 +18,7 @@ pub fn signal_time() -> Duration {
 
 /// The thread runs again, after what happened `at` that moment.
 pub(super) fn woken(at: Instant) {
-    let nanos = time::nanos(time::now() - at);
+    let nanos = crate::sim::sched::nanos(time::now() - at);
     // An error means that the thread is ending.
     let _ = NANOS.try_with(|n| n.set(n.get().saturating_add(nanos)));
 }

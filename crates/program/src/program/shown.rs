@@ -18,13 +18,7 @@ pub fn sets_showplan(kind: &StatementKind) -> bool {
 /// What SHOWPLAN_ALL calls a statement; nothing for steps that are none.
 pub fn kind_of(op: &Op) -> &'static str {
     match op {
-        Op::Run(StatementKind::Select(_)) => "SELECT",
-        Op::Run(StatementKind::Insert(_)) => "INSERT",
-        Op::Run(StatementKind::Update(_)) => "UPDATE",
-        Op::Run(StatementKind::Delete(_)) => "DELETE",
-        Op::Run(StatementKind::Exec(_)) => "EXECUTE PROC",
-        Op::Run(StatementKind::SetOption(_)) => "SET ON/OFF",
-        Op::Run(kind) => Kind::of(kind).row().name,
+        Op::Run(kind) => Kind::of(kind).row().shown,
         Op::Assign { .. } => "ASSIGN",
         Op::BranchUnless { .. } => "COND",
         Op::Return(_) => "RETURN",

@@ -111,3 +111,12 @@ SELECT CONVERT(nvarchar(60), NULL) AS accelerator, CONVERT(nvarchar(60), NULL) A
     CONVERT(nvarchar(60), NULL) AS mode_reason_desc, CONVERT(tinyint, NULL) AS accelerator_hardware_detected,
     CONVERT(nvarchar(60), NULL) AS accelerator_library_version, CONVERT(nvarchar(60), NULL) AS accelerator_driver_version
 WHERE 1 = 0
+GO
+-- needs: VIEW SERVER STATE
+CREATE VIEW sys.dm_tran_top_version_generators AS
+SELECT TOP (256) CONVERT(int, v.database_id) AS database_id, v.rowset_id,
+    CONVERT(int, IIF(v.bytes > 2147483647, 2147483647, v.bytes)) AS aggregated_record_length_in_bytes
+FROM (SELECT database_id, rowset_id,
+        SUM(CONVERT(bigint, record_length_first_part_in_bytes) + record_length_second_part_in_bytes) AS bytes
+    FROM sys.dm_tran_version_store GROUP BY database_id, rowset_id) AS v
+ORDER BY v.bytes DESC

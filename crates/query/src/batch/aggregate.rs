@@ -15,8 +15,8 @@ use duramen_types::batch::{Batch, Column, Data};
 use duramen_types::{SqlType, Value};
 
 use super::accumulator::Accumulator;
-use super::crew::{Crew, Give};
 use super::grouped::Grouped;
+use super::helpers::{Give, Helpers};
 use super::keys::{KeyTable, MAX_ROUNDS, NONE};
 use super::lists::Joined;
 use super::repartition::{Incoming, Outgoing};
@@ -240,7 +240,7 @@ pub(super) fn partials(
 pub(super) fn together<'p>(
     plan: &'p Plan,
     by_part: bool,
-    mut crew: Crew<Option<Partial>>,
+    mut helpers: Helpers<Option<Partial>>,
     cx: &mut Cx<'_>,
 ) -> SqlResult<Option<Boxed<'p>>> {
     let Some((_, groups, aggregates)) = parts_of(plan) else {
@@ -248,14 +248,14 @@ pub(super) fn together<'p>(
     };
     let mut state = Grouping::new(groups, aggregates, (0, 0), cx);
     let mut parts = Vec::new();
-    while let Some(partial) = crew.next(0, cx)? {
+    while let Some(partial) = helpers.next(0, cx)? {
         match partial {
             Some(partial) if by_part => parts.push(partial),
             Some(partial) => state.join(partial, cx)?,
             None => return Ok(None),
         }
     }
-    drop(crew);
+    drop(helpers);
     parts.sort_by_key(|p| p.part);
     parts.into_iter().try_for_each(|p| state.join(p, cx))?;
     Ok(Some(state.into_output(plan, cx)?))

@@ -20,14 +20,14 @@ use duramen_types::batch::Batch;
 
 use super::aggregate::{self, Partial};
 use super::built::{Build, Built};
-use super::crew::{Crew, Dealt, Task, address};
+use super::helpers::{Dealt, Helpers, Task, address};
 use super::join::{self, Reads};
 use super::repartition::Streams;
 use super::{BatchOperator, Boxed, below_project, need, sort, stream};
 use crate::children::each_input;
 use crate::cx::Cx;
+use crate::estimate::estimate;
 use crate::host::{Parallelism, WorkerHost};
-use crate::optimize::estimate::estimate;
 use crate::parallel::{self, Top};
 use crate::plan::{Node, Plan};
 use crate::profile::{counted, way_to, whole};
@@ -326,7 +326,7 @@ impl<'p> Zone<'p, '_> {
         };
         match parallel::top(self.plan) {
             Top::Rows => {
-                let crew = Crew::start(task, count, false, move |number, cx, give| {
+                let helpers = Helpers::start(task, count, false, move |number, cx, give| {
                     if !begins(number, cx)? {
                         return Ok(());
                     }
@@ -336,11 +336,11 @@ impl<'p> Zone<'p, '_> {
                     }
                     Ok(())
                 })?;
-                let crew = threads.checked(crew);
-                Ok(crew.map(|crew| Box::new(Gather(crew)) as Boxed<'p>))
+                let helpers = threads.checked(helpers);
+                Ok(helpers.map(|helpers| Box::new(Gather(helpers)) as Boxed<'p>))
             }
             Top::Sorted => {
-                let crew = Crew::start(task, count, true, move |number, cx, give| {
+                let helpers = Helpers::start(task, count, true, move |number, cx, give| {
                     let Node::Sort { input, keys } = &zone.node else {
                         return Ok(());
                     };
@@ -354,11 +354,11 @@ impl<'p> Zone<'p, '_> {
                         })
                     })
                 })?;
-                let crew = threads.checked(crew);
-                Ok(crew.map(|crew| sort::merged(self.plan, crew, limit)))
+                let helpers = threads.checked(helpers);
+                Ok(helpers.map(|helpers| sort::merged(self.plan, helpers, limit)))
             }
             Top::Groups => {
-                let crew = Crew::start(task, count, false, move |number, cx, give| {
+                let helpers = Helpers::start(task, count, false, move |number, cx, give| {
                     if !begins(number, cx)? {
                         return Ok(());
                     }
@@ -369,8 +369,8 @@ impl<'p> Zone<'p, '_> {
                         })
                     })
                 })?;
-                match threads.checked(crew) {
-                    Some(crew) => aggregate::together(self.plan, by_part, crew, cx),
+                match threads.checked(helpers) {
+                    Some(helpers) => aggregate::together(self.plan, by_part, helpers, cx),
                     None => Ok(None),
                 }
             }
@@ -391,7 +391,7 @@ impl<'p> Zone<'p, '_> {
         let (zone, ways) = (self.plan.clone(), streams.clone());
         let needed = self.needed.to_vec();
         let task = self.task(shared.dealt, cx);
-        let crew = Crew::start(task, count, false, move |number, cx, give| {
+        let helpers = Helpers::start(task, count, false, move |number, cx, give| {
             let number = number as usize - 1;
             match number.checked_sub(makers) {
                 Some(sender) => aggregate::send(&zone, &needed, ways.outgoing(sender)?, cx),
@@ -405,11 +405,11 @@ impl<'p> Zone<'p, '_> {
                 }
             }
         })?;
-        if crew.workers() < count {
+        if helpers.workers() < count {
             streams.abandon();
             return Ok(None);
         }
-        Ok(Some(Box::new(Gather(crew))))
+        Ok(Some(Box::new(Gather(helpers))))
     }
 }
 
@@ -422,9 +422,9 @@ struct Whole {
 }
 
 impl Whole {
-    fn checked<T: Send + 'static>(self, crew: Crew<T>) -> Option<Crew<T>> {
-        if !self.all || crew.workers() == self.count {
-            return Some(crew);
+    fn checked<T: Send + 'static>(self, helpers: Helpers<T>) -> Option<Helpers<T>> {
+        if !self.all || helpers.workers() == self.count {
+            return Some(helpers);
         }
         if let Some(sent) = self.sent {
             sent.kept.abandon();
@@ -507,7 +507,7 @@ fn deal(zone: &Plan, degree: usize, cx: &mut Cx<'_>) -> SqlResult<Option<Dealt>>
 }
 
 /// Rows as the workers have them.
-struct Gather(Crew<Batch>);
+struct Gather(Helpers<Batch>);
 
 impl BatchOperator for Gather {
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {

@@ -27,9 +27,9 @@ use super::store::{Store, nothing};
 use super::vector::{self, BatchExpr};
 use super::{BatchOperator, Boxed, may_be_wide, need, rows_together, source};
 use crate::cx::Cx;
+use crate::estimate::estimate;
 use crate::exec;
 use crate::expr::Expr;
-use crate::optimize::estimate::estimate;
 use crate::plan::{JoinKind, Node, OutColumn, Plan};
 use crate::row_join;
 use crate::seek_join::{FEW_ROWS, SeekJoin};
@@ -183,7 +183,7 @@ pub fn over<'p>(
 }
 
 /// Whether the left side is the one that is kept.
-pub(crate) fn builds_left(left: &Plan, right: &Plan) -> bool {
+pub fn builds_left(left: &Plan, right: &Plan) -> bool {
     let expected = estimate(right).rows;
     expected > LARGE_ROWS && estimate(left).rows < expected
 }

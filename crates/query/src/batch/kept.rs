@@ -62,7 +62,7 @@ impl Kept {
     }
 
     /// Some rows; `None` at the end.
-    pub fn next(&mut self) -> SqlResult<Option<Vec<Row>>> {
+    pub fn next_rows(&mut self) -> SqlResult<Option<Vec<Row>>> {
         let batch = self.next_batch()?;
         Ok(batch.map(|b| (0..b.rows()).map(|i| b.row(i)).collect()))
     }

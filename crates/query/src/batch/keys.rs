@@ -8,12 +8,12 @@ use std::hash::Hasher;
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_columns::hash::{KeyHasher, mix};
 use duramen_types::batch::{BytesKind, Column, Data, IntKind};
 use duramen_types::collate::{hash_bytes, hash_units};
 use duramen_types::{CollationId, Value, hash_key};
 
 use crate::cx::{Cx, UNWATCHED};
-use crate::hash::{KeyHasher, mix};
 
 /// No number: the key is not there.
 pub const NONE: u32 = u32::MAX;

@@ -8,11 +8,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_columns::steps::{ordered_by_keys, sort_words};
 use duramen_types::CollationId;
 use duramen_types::batch::{BytesKind, Column, Data};
 use duramen_types::collate::{compare_bytes, compare_units};
 
-use super::steps::{ordered_by_keys, sort_words};
 use crate::cx::Cx;
 use crate::key::compare_nullable;
 
@@ -83,7 +83,9 @@ pub fn order(keys: &[Key], n: usize, cx: &Cx<'_>) -> SqlResult<Vec<u32>> {
         Some(order) => Ok(order),
         None => {
             let bytes = keys.iter().map(|k| k.column.heap_bytes()).sum();
-            ordered_by_keys(bytes, n, |a, b| compare_rows(keys, a, b), cx)
+            ordered_by_keys(bytes, n, |a, b| compare_rows(keys, a, b), &|| {
+                cx.check_cancelled()
+            })
         }
     }
 }
@@ -152,11 +154,11 @@ fn packed(keys: &[Key], n: usize, cx: &Cx<'_>) -> SqlResult<Option<Vec<u32>>> {
     let mask = (1u64 << row_bits) - 1;
     if all <= 64 {
         let mut words: Vec<u64> = (0..n).map(|i| word(i) as u64).collect();
-        sort_words(&mut words, all, cx)?;
+        sort_words(&mut words, all, &|| cx.check_cancelled())?;
         return Ok(Some(words.into_iter().map(|w| (w & mask) as u32).collect()));
     }
     let mut words: Vec<u128> = (0..n).map(word).collect();
-    sort_words(&mut words, all, cx)?;
+    sort_words(&mut words, all, &|| cx.check_cancelled())?;
     let rows = words.into_iter().map(|w| (w as u64 & mask) as u32);
     Ok(Some(rows.collect()))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use duramen_base::SqlResult;
 use duramen_types::batch::{Batch, Column};
 
-use super::crew::Dealt;
+use super::helpers::Dealt;
 use super::{BATCH_ROWS, BatchOperator, is_enough, may_be_wide};
 use crate::cx::Cx;
 use crate::host::{Part, RowCursor};

@@ -26,7 +26,7 @@ use duramen_os::sync::{Mutex, Receiver, Sender, TryRecvError, channel};
 use duramen_types::CollationId;
 use duramen_types::batch::{Batch, Column};
 
-use super::crew::give;
+use super::helpers::give;
 use super::{BATCH_ROWS, BatchOperator, keys};
 use crate::cx::Cx;
 use crate::profile::Watch;

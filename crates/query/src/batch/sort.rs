@@ -12,7 +12,7 @@ use duramen_types::batch::spill::{BLOCK_BYTES, Merge, RowOrder, TOGETHER, fewer}
 use duramen_types::batch::{Batch, Column, Data, IntKind};
 use duramen_types::{CollationId, SqlType};
 
-use super::crew::{Crew, Give};
+use super::helpers::{Give, Helpers};
 use super::order::{Key, compare_cells, order};
 use super::spilled::{Purpose, Reader, Writer};
 use super::store::Store;
@@ -298,14 +298,14 @@ pub(super) fn run(
 
 /// The rows of threads that each sort theirs.
 struct Merged {
-    crew: Crew<Batch>,
+    helpers: Helpers<Batch>,
     merge: Option<Merge<KeysBehind>>,
     directions: Vec<Direction>,
     limit: usize,
 }
 
 /// Merges what the threads of a zone, whose top is a sort, give out.
-pub(super) fn merged<'p>(zone: &Plan, crew: Crew<Batch>, limit: u64) -> Boxed<'p> {
+pub(super) fn merged<'p>(zone: &Plan, helpers: Helpers<Batch>, limit: u64) -> Boxed<'p> {
     let keys = match &zone.node {
         Node::Sort { keys, .. } => keys.as_slice(),
         _ => &[],
@@ -313,7 +313,7 @@ pub(super) fn merged<'p>(zone: &Plan, crew: Crew<Batch>, limit: u64) -> Boxed<'p
     let directions = keys.iter().map(|k| Direction::of(&k.expr, k.descending));
     Box::new(Merged {
         directions: directions.collect(),
-        crew,
+        helpers,
         merge: None,
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
     })
@@ -322,17 +322,17 @@ pub(super) fn merged<'p>(zone: &Plan, crew: Crew<Batch>, limit: u64) -> Boxed<'p
 impl BatchOperator for Merged {
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
         cx.check_cancelled()?;
-        let crew = &mut self.crew;
+        let helpers = &mut self.helpers;
         let merge = match &mut self.merge {
             Some(merge) => merge,
             none => {
                 let order = KeysBehind(self.directions.clone());
-                let runs = crew.queues();
-                let made = Merge::new(runs, order, self.limit, &mut |r| crew.next(r, cx))?;
+                let runs = helpers.queues();
+                let made = Merge::new(runs, order, self.limit, &mut |r| helpers.next(r, cx))?;
                 none.insert(made)
             }
         };
-        let Some(batch) = merge.next(BATCH_ROWS, &mut |run| crew.next(run, cx))? else {
+        let Some(batch) = merge.next(BATCH_ROWS, &mut |run| helpers.next(run, cx))? else {
             return Ok(None);
         };
         let n = batch.rows();

@@ -12,40 +12,12 @@ use duramen_os::thread;
 use duramen_types::batch::{Batch, Column, Data, IntKind};
 use duramen_types::{ConvertCtx, Value};
 
-use super::kernels::{self, Truth};
-use crate::cx::Cx;
-use crate::expr::{CompareOp, Expr, Kind};
 use duramen_base::SqlResult;
+use duramen_columns::kernels::{self, Truth};
+use duramen_columns::{ByRow, CompareOp, Vector, Vectored};
 
-/// What a batch cannot answer: ask row by row.
-#[derive(Debug)]
-pub struct ByRow;
-
-pub type Vectored<T> = Result<T, ByRow>;
-
-/// The values of an expression for the rows of a batch.
-#[derive(Clone, Debug)]
-pub enum Vector {
-    Column(Arc<Column>),
-    /// The same for every row.
-    Const(Value),
-}
-
-impl Vector {
-    pub fn get(&self, i: usize) -> Value {
-        match self {
-            Vector::Column(c) => c.get(i),
-            Vector::Const(v) => v.clone(),
-        }
-    }
-
-    pub fn is_null(&self, i: usize) -> bool {
-        match self {
-            Vector::Column(c) => c.is_null(i),
-            Vector::Const(v) => v.is_null(),
-        }
-    }
-}
+use crate::cx::Cx;
+use crate::expr::{Expr, Kind};
 
 /// What an expression may read besides its row.
 pub struct World<'a> {
@@ -209,12 +181,12 @@ pub fn truth(e: &Expr, batch: &Batch, world: &World<'_>) -> Vectored<Truth> {
         Kind::Or(parts) => {
             let mut none = Truth::of(true, n);
             for (i, p) in parts.iter().enumerate() {
-                none = none.and(truth(p, batch, world)?.not());
+                none = none.and(truth(p, batch, world)?.negated());
                 after_part(i)?;
             }
-            Ok(none.not())
+            Ok(none.negated())
         }
-        Kind::Not(input) => Ok(truth(input, batch, world)?.not()),
+        Kind::Not(input) => Ok(truth(input, batch, world)?.negated()),
         Kind::IsNull { input, negated } => {
             let v = vector(input, batch, world)?;
             let holds = (0..n).map(|i| v.is_null(i) != *negated).collect();
@@ -233,10 +205,10 @@ pub fn truth(e: &Expr, batch: &Batch, world: &World<'_>) -> Vectored<Truth> {
             for (i, e) in list.iter().enumerate() {
                 let v = vector(e, batch, world)?;
                 let same = kernels::compare(CompareOp::Eq, &needle, &v, item.ty.collation, n);
-                none = none.and(same.not());
+                none = none.and(same.negated());
                 after_part(i)?;
             }
-            Ok(if *negated { none } else { none.not() })
+            Ok(if *negated { none } else { none.negated() })
         }
         Kind::Like {
             input,

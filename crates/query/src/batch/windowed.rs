@@ -241,7 +241,7 @@ struct Seen {
 
 impl Places for Seen {
     fn len(&self) -> usize {
-        self.rows.len()
+        self.rows.rows()
     }
 
     fn look<T>(&self, place: usize, look: impl FnOnce(&Row) -> SqlResult<T>) -> SqlResult<T> {

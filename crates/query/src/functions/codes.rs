@@ -51,7 +51,7 @@ fn digest<D: Digest>(data: &Value, cx: &Cx<'_>) -> SqlResult<Vec<u8>> {
 pub(super) const TABLE: &[ScalarFunction] = &[
     // What COLLATE becomes: the value, in the code page of the collation.
     strict(
-        doc(crate::bind::COLLATE, "", ""),
+        doc(super::COLLATE, "", ""),
         &[Any],
         |args| args[0].ty,
         |v, args, ty, cx| match args[0].ty.collation.is_utf8() == ty.collation.is_utf8() {

@@ -13,7 +13,7 @@ fn float(_: &[Expr]) -> SqlType {
 }
 
 /// What a numeric argument is computed in.
-pub(super) fn number_type(ty: &SqlType) -> SqlType {
+pub fn number_type(ty: &SqlType) -> SqlType {
     match ty.id {
         TypeId::Bit | TypeId::TinyInt | TypeId::SmallInt | TypeId::Int => SqlType::INT,
         TypeId::BigInt | TypeId::Decimal | TypeId::Numeric | TypeId::Money => *ty,

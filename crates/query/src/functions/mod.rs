@@ -6,6 +6,7 @@
 //! 3. The bare word of a date function comes as a first, constant argument, already known to be a datepart.
 //!    [assert: functions/3]
 
+mod base64;
 mod bits;
 mod choice;
 mod codes;
@@ -13,10 +14,9 @@ mod dates;
 mod doc;
 mod format;
 mod forms;
-mod math;
+pub mod math;
 mod misc;
 mod text;
-pub(crate) mod xml;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -25,9 +25,8 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{SqlType, TypeId, Value, datefn::DatePart};
 
 pub use self::doc::{Doc, Entry, doc};
-use crate::bind::Binder;
 use crate::cx::Cx;
-use crate::expr::{Expr, Kind};
+use crate::expr::Expr;
 
 /// What an argument is brought to before the function sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +45,8 @@ pub enum Param {
     OnlyText,
     /// A string or bytes, and nothing that could become one (8116).
     OnlyTextOrBytes,
+    /// Bytes, and nothing that could become some (8116).
+    OnlyBytes,
     /// A whole number; a string is none (8116), nor is a bare NULL.
     Position,
     /// A whole number (bigint).
@@ -73,7 +74,10 @@ pub enum Stability {
     Never,
 }
 
-type Run = fn(&[Value], &[Expr], &SqlType, &mut Cx<'_>) -> SqlResult<Value>;
+/// The function that COLLATE becomes; no user can call it by that name.
+pub const COLLATE: &str = "collate";
+
+pub type Run = fn(&[Value], &[Expr], &SqlType, &mut Cx<'_>) -> SqlResult<Value>;
 
 pub struct ScalarFunction {
     /// Lower case.
@@ -81,7 +85,7 @@ pub struct ScalarFunction {
     pub min_args: usize,
     pub max_args: usize,
     /// The last one stands for all further arguments.
-    params: &'static [Param],
+    pub params: &'static [Param],
     pub ty: fn(&[Expr]) -> SqlType,
     pub run: Run,
     /// NULL in, NULL out.
@@ -95,9 +99,9 @@ pub struct ScalarFunction {
     /// Its result is NULL only if all arguments are, not if any is.
     pub null_if_all: bool,
     /// It reads varchar as bytes, in whatever encoding.
-    reads_bytes: bool,
+    pub reads_bytes: bool,
     /// The argument that may be a spooled value: of that it reads no more than it needs, in pieces.
-    in_pieces: Option<usize>,
+    pub in_pieces: Option<usize>,
 }
 
 impl fmt::Debug for ScalarFunction {
@@ -117,7 +121,7 @@ impl PartialEq for ScalarFunction {
 pub fn find(name: &str) -> Option<&'static ScalarFunction> {
     static ALL: OnceLock<Vec<&'static ScalarFunction>> = OnceLock::new();
     let all = ALL.get_or_init(|| {
-        let mut all: Vec<_> = all().collect();
+        let mut all: Vec<_> = scalar_functions().collect();
         all.sort_unstable_by_key(|f| f.name);
         all
     });
@@ -125,22 +129,10 @@ pub fn find(name: &str) -> Option<&'static ScalarFunction> {
     Some(all[at])
 }
 
-/// Every built-in function of the language: the scalar ones, those that binding turns into CASE, aggregates, window
-/// functions and table-valued ones. For the reference.
-pub fn names() -> impl Iterator<Item = Entry> {
-    let scalar = all().filter(|f| f.name != crate::bind::COLLATE);
-    let scalar = scalar.map(|f| Entry {
-        doc: f.doc,
-        min: f.min_args,
-        max: f.max_args,
-    });
-    let tables = crate::table_functions::entries();
-    scalar.chain(crate::bind::function_entries()).chain(tables)
-}
-
-/// Every built-in scalar function of this room.
-fn all() -> impl Iterator<Item = &'static ScalarFunction> {
+/// Every built-in scalar function.
+pub fn scalar_functions() -> impl Iterator<Item = &'static ScalarFunction> {
     let tables = [
+        base64::TABLE,
         text::TABLE,
         math::TABLE,
         bits::TABLE,
@@ -153,54 +145,8 @@ fn all() -> impl Iterator<Item = &'static ScalarFunction> {
     tables.into_iter().flatten()
 }
 
-/// The same of those that give rows, besides those that are words of the language.
-pub(crate) const REFUSED_TABLES: &[&str] = &["OPENJSON"];
-
-/// Functions of SQL Server that are refused by name (40517) instead of being unknown (195).
-pub(crate) const REFUSED: &[&str] = &[
-    "approx_percentile_cont",
-    "approx_percentile_disc",
-    "asymkey_id",
-    "cert_id",
-    "certencoded",
-    "certprivatekey",
-    "checksum_agg",
-    "columns_updated",
-    "compress",
-    "containstable",
-    "cursor_status",
-    "decompress",
-    "decryptbycert",
-    "decryptbykey",
-    "decryptbypassphrase",
-    "encryptbycert",
-    "encryptbykey",
-    "encryptbypassphrase",
-    "eventdata",
-    "freetexttable",
-    "grouping",
-    "grouping_id",
-    "is_objectsigned",
-    "isjson",
-    "json_array",
-    "json_arrayagg",
-    "json_modify",
-    "json_object",
-    "json_objectagg",
-    "json_path_exists",
-    "json_query",
-    "json_value",
-    "key_guid",
-    "key_id",
-    "min_active_rowversion",
-    "percentile_cont",
-    "percentile_disc",
-    "textptr",
-    "textvalid",
-];
-
 /// A function that takes one argument a parameter.
-const fn strict(
+pub const fn strict(
     doc: Doc,
     params: &'static [Param],
     ty: fn(&[Expr]) -> SqlType,
@@ -264,7 +210,7 @@ impl ScalarFunction {
     }
 
     /// Whether its result may be NULL.
-    pub(crate) fn is_nullable(&self, args: &[Expr]) -> bool {
+    pub fn is_nullable(&self, args: &[Expr]) -> bool {
         match self.null_if_all {
             true => args.iter().all(|a| a.nullable),
             false => self.max_args > 0,
@@ -282,7 +228,7 @@ impl ScalarFunction {
         self
     }
 
-    const fn sees_null(mut self) -> ScalarFunction {
+    pub const fn sees_null(mut self) -> ScalarFunction {
         self.strict = false;
         self
     }
@@ -323,50 +269,6 @@ impl ScalarFunction {
     }
 }
 
-/// Checks the arguments of a call and converts them to what the parameters promise.
-pub(crate) fn prepare(
-    binder: &Binder<'_>,
-    function: &ScalarFunction,
-    args: Vec<Expr>,
-) -> SqlResult<Vec<Expr>> {
-    check_count(function, args.len())?;
-    let mut out = Vec::with_capacity(args.len());
-    for (i, arg) in args.into_iter().enumerate() {
-        let param = function.params.get(i).or(function.params.last());
-        let param = *param.unwrap_or(&Param::Any);
-        if is_invalid(param, &arg) {
-            let bare = arg.ty.id == TypeId::Int && matches!(arg.kind, Kind::Const(Value::Null));
-            let ty = if bare { "NULL" } else { arg.ty.id.name() };
-            let args: [&dyn fmt::Display; 3] = [&ty, &(i + 1), &function.name];
-            return Err(SqlError::new(&messages::ARGUMENT_TYPE_INVALID, &args));
-        }
-        out.push(brought(binder, function, param, arg)?);
-    }
-    Ok(out)
-}
-
-/// 8116: what SQL Server does not convert for a parameter, though it would in an assignment.
-fn is_invalid(param: Param, arg: &Expr) -> bool {
-    let id = arg.ty.id;
-    let bare_null = id == TypeId::Int && matches!(arg.kind, Kind::Const(Value::Null));
-    let new_date = matches!(
-        id,
-        TypeId::Date | TypeId::Time | TypeId::DateTime2 | TypeId::DateTimeOffset
-    );
-    match param {
-        Param::Comparable => id.is_legacy_lob() || id == TypeId::Xml,
-        Param::Text | Param::TextOrBytes if id.is_legacy_lob() => true,
-        Param::LongText if id == TypeId::Image => true,
-        Param::Text | Param::LongText | Param::TextOrBytes => {
-            (new_date && !bare_null) || matches!(id, TypeId::Xml | TypeId::SqlVariant)
-        }
-        Param::OnlyText => bare_null || !id.is_string(),
-        Param::OnlyTextOrBytes => bare_null || !(id.is_string() || id.is_binary()),
-        Param::Position => bare_null || id.is_string() || new_date,
-        _ => false,
-    }
-}
-
 /// Whether an argument has a type that a parameter promises.
 fn promised(param: Param, arg: &Expr) -> bool {
     let id = arg.ty.id;
@@ -375,84 +277,10 @@ fn promised(param: Param, arg: &Expr) -> bool {
         Param::Float => id == TypeId::Float,
         Param::Text | Param::LongText | Param::OnlyText => id.is_string(),
         Param::TextOrBytes | Param::OnlyTextOrBytes => id.is_string() || id.is_binary(),
+        Param::OnlyBytes => id.is_binary(),
         Param::Date | Param::OldDate => id.is_temporal(),
         Param::Any | Param::Comparable | Param::Number | Param::Formatted | Param::Part => true,
     }
-}
-
-fn brought(
-    binder: &Binder<'_>,
-    function: &ScalarFunction,
-    param: Param,
-    arg: Expr,
-) -> SqlResult<Expr> {
-    let id = arg.ty.id;
-    // The functions read varchar by its code page: text in UTF-8 comes to them as nvarchar. Its digest is of its bytes.
-    let reads = matches!(
-        param,
-        Param::Text
-            | Param::LongText
-            | Param::TextOrBytes
-            | Param::OnlyText
-            | Param::OnlyTextOrBytes
-    ) && !function.reads_bytes;
-    if reads && id.is_char() && arg.ty.collation.is_utf8() {
-        let to = wide(&arg.ty);
-        return binder.coerce(arg, to);
-    }
-    let to = match param {
-        Param::Any | Param::Comparable | Param::OnlyText | Param::OnlyTextOrBytes => {
-            return Ok(arg);
-        }
-        Param::Text | Param::LongText if id.is_string() => return Ok(arg),
-        Param::TextOrBytes if id.is_string() || id.is_binary() => return Ok(arg),
-        Param::Text | Param::LongText | Param::TextOrBytes => SqlType::varchar(8000),
-        Param::Int | Param::Position => SqlType::BIGINT,
-        Param::Float => SqlType::FLOAT,
-        Param::Number => math::number_type(&arg.ty),
-        Param::Date | Param::OldDate if id.is_temporal() => return Ok(arg),
-        Param::Date if id.is_string() => SqlType::datetimeoffset(7),
-        Param::Date | Param::OldDate => SqlType::DATETIME,
-        Param::Formatted if duramen_types::netformat::takes(id) => return Ok(arg),
-        Param::Formatted => {
-            let args: [&dyn fmt::Display; 3] = [&id.name(), &1, &function.name];
-            return Err(SqlError::new(&messages::ARGUMENT_TYPE_INVALID, &args));
-        }
-        Param::Part => {
-            if let Kind::Const(word) = &arg.kind
-                && let Some(word) = word.as_text()
-                && DatePart::from_name(&word).is_none()
-            {
-                let error = SqlError::new(&messages::UNRECOGNIZED_OPTION, &[&word, &function.name]);
-                return Err(error);
-            }
-            return Ok(arg);
-        }
-    };
-    binder.coerce(arg, to)
-}
-
-/// nvarchar of as many characters, under the same collation.
-pub(crate) fn wide(ty: &SqlType) -> SqlType {
-    let chars = ty.char_capacity().map_or(4001, |n| n.min(4000));
-    SqlType::nvarchar(chars as u16).with_collation(ty.collation)
-}
-
-/// Errors 174 and 189: too few or too many arguments.
-pub(crate) fn check_count(function: &ScalarFunction, given: usize) -> SqlResult<()> {
-    check_arguments(function.name, function.min_args, function.max_args, given)
-}
-
-pub(crate) fn check_arguments(name: &str, min: usize, max: usize, given: usize) -> SqlResult<()> {
-    if (min..=max).contains(&given) {
-        return Ok(());
-    }
-    Err(if min == max {
-        SqlError::new(&messages::FUNCTION_ARGUMENT_COUNT, &[&name, &min])
-    } else {
-        let args: [&dyn fmt::Display; 3] = [&name, &min, &max];
-        SqlError::new(&messages::FUNCTION_ARGUMENT_RANGE, &args)
-    })
 }
 
 fn int(_: &[Expr]) -> SqlType {

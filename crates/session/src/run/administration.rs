@@ -2,10 +2,11 @@
 
 use std::fmt::Display;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use duramen_program::statements::Kind;
 use duramen_tsql::ast;
 
+use super::failure::RunResult;
 use super::{Run, command};
 
 impl Run<'_> {
@@ -13,13 +14,13 @@ impl Run<'_> {
         &mut self,
         at: usize,
         stmt: &ast::CreateDatabase,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         self.administer(at, |a| a.create(stmt))?;
         self.done(None, Kind::CreateDatabase.row().done, false);
         Ok(())
     }
 
-    pub(super) fn alter_database(&mut self, at: usize, stmt: &ast::AlterDatabase) -> SqlResult<()> {
+    pub(super) fn alter_database(&mut self, at: usize, stmt: &ast::AlterDatabase) -> RunResult<()> {
         self.administer(at, |a| a.alter(stmt))?;
         self.done(None, Kind::AlterDatabase.row().done, false);
         Ok(())
@@ -30,7 +31,7 @@ impl Run<'_> {
         at: usize,
         if_exists: bool,
         names: &[String],
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         for name in names {
             self.administer(at, |a| a.drop_database(name, if_exists))?;
         }
@@ -38,7 +39,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn checkpoint(&mut self) -> SqlResult<()> {
+    pub(super) fn checkpoint(&mut self) -> RunResult<()> {
         let instance = self.session.instance.clone();
         if let Some(d) = instance.databases.find(&self.session.database) {
             d.db.checkpoint_gently()?;
@@ -47,7 +48,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn kill(&mut self, session: &ast::Expr, status_only: bool) -> SqlResult<()> {
+    pub(super) fn kill(&mut self, session: &ast::Expr, status_only: bool) -> RunResult<()> {
         let spid = self.constant(session)?.as_i64().unwrap_or(0);
         if status_only {
             let status = self.session.instance.kill_status(spid)?;
@@ -56,7 +57,7 @@ impl Run<'_> {
             return Ok(());
         }
         if self.session.in_transaction() {
-            return Err(SqlError::new(&messages::KILL_IN_TRANSACTION, &[]));
+            return Err(SqlError::new(&messages::KILL_IN_TRANSACTION, &[]).into());
         }
         self.session.instance.kill(spid, self.session.spid)?;
         let login = &self.session.login;

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use duramen_core::app_locks::{Holder, MODES};
 use duramen_program::coded::Procedure;
 use duramen_program::program::same;
@@ -14,15 +14,16 @@ use duramen_program::program::same;
 use super::Run;
 use super::arguments::Arguments;
 use super::exec::Called;
+use super::failure::RunResult;
 
 const FAILED: i32 = -999;
 const WORKER: &str = "xp_userlock";
 impl Run<'_> {
-    pub(super) fn app_lock(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+    pub(super) fn app_lock(&mut self, args: &Arguments<'_>) -> RunResult<Called> {
         self.app_lock_status(args).map(Called::with_status)
     }
 
-    fn app_lock_status(&mut self, args: &Arguments<'_>) -> SqlResult<i32> {
+    fn app_lock_status(&mut self, args: &Arguments<'_>) -> RunResult<i32> {
         let gets = args.row.procedure == Procedure::GetAppLock;
         let asked = args.text("@LockMode");
         let known = |m: &&(&str, _)| asked.as_ref().is_some_and(|a| same(a, m.0));
@@ -53,7 +54,7 @@ impl Run<'_> {
                 return Ok(0);
             }
             let args: [&dyn std::fmt::Display; 2] = [&principal, &resource];
-            return Err(worker(SqlError::new(&messages::APP_LOCK_NOT_HELD, &args)));
+            return Err(worker(SqlError::new(&messages::APP_LOCK_NOT_HELD, &args)).into());
         };
         let waits = match args.value("@LockTimeout") {
             None => Some(self.session.options.lock_timeout),
@@ -63,12 +64,9 @@ impl Run<'_> {
             Some(-1) => None,
             Some(ms) if ms >= 0 => Some(Duration::from_millis(ms.unsigned_abs())),
             _ => {
-                return Err(worker(SqlError::new(
-                    &messages::APP_LOCK_TIMEOUT,
-                    &[&WORKER],
-                )));
+                return Err(worker(SqlError::new(&messages::APP_LOCK_TIMEOUT, &[&WORKER])).into());
             }
         };
-        self.session.get_app_lock(&name, mode, holder, timeout)
+        Ok(self.session.get_app_lock(&name, mode, holder, timeout)?)
     }
 }

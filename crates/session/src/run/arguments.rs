@@ -7,6 +7,7 @@ use duramen_types::{SqlType, Target, Value};
 
 use super::Run;
 use super::exec::{Given, parameter_error, still_wanted};
+use super::failure::RunResult;
 
 /// What a parameter was given.
 pub(super) struct Taken {
@@ -109,12 +110,12 @@ impl Run<'_> {
         &mut self,
         row: &'static Row,
         given: &'a [Given],
-    ) -> SqlResult<Arguments<'a>> {
+    ) -> RunResult<Arguments<'a>> {
         let declared = row.takes == Takes::Declared;
         match declared {
             true if row.is_text_elsewhere() && row.parameters.is_empty() && !given.is_empty() => {
                 let message = &messages::PROCEDURE_HAS_NO_PARAMETERS;
-                return Err(SqlError::new(message, &[&row.name]).with_state(2));
+                return Err(SqlError::new(message, &[&row.name]).with_state(2).into());
             }
             true => check_places(row.name, given, row.parameters.len(), |n| row.place(n))?,
             false => check_count(row.name, given, row.parameters.len())?,
@@ -129,7 +130,7 @@ impl Run<'_> {
                 None => None,
             };
             if found.is_none() && declared && p.without == Fallback::Needed {
-                return Err(not_supplied(row, p.name));
+                return Err(not_supplied(row, p.name).into());
             }
             taken.push(found);
         }
@@ -141,10 +142,10 @@ impl Run<'_> {
     }
 
     /// The value of an argument, of its parameter's type when that is asked for; `None` for DEFAULT.
-    fn taken(&self, p: &Parameter, given: &Given, declared: bool) -> SqlResult<Option<Taken>> {
+    fn taken(&self, p: &Parameter, given: &Given, declared: bool) -> RunResult<Option<Taken>> {
         if given.table.is_some() {
             let args: [&dyn std::fmt::Display; 2] = [&"table", &p.ty.id.name()];
-            return Err(SqlError::new(&messages::OPERAND_TYPE_CLASH, &args));
+            return Err(SqlError::new(&messages::OPERAND_TYPE_CLASH, &args).into());
         }
         let Some(value) = given.value.clone() else {
             return Ok(None);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use duramen_admin::backup::{FilePart, Given, Options, Statement, parse_pages};
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use duramen_catalog::security::DBO;
 use duramen_core::security::On;
 use duramen_program::rights::Right;
@@ -13,6 +13,7 @@ use duramen_query::Row;
 use duramen_tsql::ast::{self, NameOrVariable, OptionValue, RestoreKind};
 use duramen_types::{SqlType, Value, to_display};
 
+use super::failure::RunResult;
 use super::{Run, command, not_supported};
 
 fn backup_name(log: bool) -> &'static str {
@@ -32,7 +33,7 @@ fn restore_name(kind: RestoreKind) -> &'static str {
 }
 
 impl Run<'_> {
-    pub(super) fn backup(&mut self, at: usize, stmt: &ast::Backup) -> SqlResult<()> {
+    pub(super) fn backup(&mut self, at: usize, stmt: &ast::Backup) -> RunResult<()> {
         let resolved = Statement {
             database: self.database_name(&stmt.database)?,
             devices: self.devices(&stmt.devices)?,
@@ -43,31 +44,31 @@ impl Run<'_> {
         let may = self.may_back_up(stmt.log, &resolved.database);
         self.administer(at, |a| match may {
             Ok(()) => a.backup(stmt.log, &resolved),
-            Err(e) => a.refused_with_3013(e, backup_name(stmt.log)),
+            Err(e) => a.refused_with_3013(e.error, backup_name(stmt.log)),
         })?;
         self.done(None, command::OTHER, false);
         Ok(())
     }
 
-    pub(super) fn restore(&mut self, at: usize, stmt: &ast::Restore) -> SqlResult<()> {
+    pub(super) fn restore(&mut self, at: usize, stmt: &ast::Restore) -> RunResult<()> {
         let (mut pages, mut files) = (BTreeSet::new(), Vec::new());
         for part in &stmt.parts {
             match (part.name.as_str(), self.given(part.value.as_ref())?) {
                 ("PAGE", Given::Text(list)) => pages.append(&mut parse_pages(&list)?),
                 ("FILE", Given::Text(name)) => files.push(FilePart::File(name)),
                 ("FILEGROUP", Given::Text(name)) => files.push(FilePart::Filegroup(name)),
-                (other, _) => return Err(not_supported(&format!("RESTORE of {other}"))),
+                (other, _) => return Err(not_supported(&format!("RESTORE of {other}")).into()),
             }
         }
         if !pages.is_empty() && !files.is_empty() {
-            return Err(not_supported("RESTORE of pages and files at once"));
+            return Err(not_supported("RESTORE of pages and files at once").into());
         }
         let mut moves = Vec::new();
         for (from, to) in &stmt.moves {
             let (Given::Text(from), Given::Text(to)) =
                 (self.given(Some(from))?, self.given(Some(to))?)
             else {
-                return Err(not_supported("this value of MOVE"));
+                return Err(not_supported("this value of MOVE").into());
             };
             moves.push((from, to));
         }
@@ -77,7 +78,7 @@ impl Run<'_> {
             let may = self.may_restore(stmt.kind, &name.transpose()?.unwrap_or_default());
             return self.administer(at, |a| match may {
                 Ok(()) => a.revert(),
-                Err(e) => a.refused_with_3013(e, restore_name(stmt.kind)),
+                Err(e) => a.refused_with_3013(e.error, restore_name(stmt.kind)),
             });
         }
         let resolved = Statement {
@@ -94,7 +95,7 @@ impl Run<'_> {
         };
         let kind = stmt.kind;
         if let Err(e) = self.may_restore(kind, &resolved.database) {
-            return self.administer(at, |a| a.refused_with_3013(e, restore_name(kind)));
+            return self.administer(at, |a| a.refused_with_3013(e.error, restore_name(kind)));
         }
         match kind {
             RestoreKind::Database => self.administer(at, |a| a.restore(false, &resolved))?,
@@ -118,7 +119,7 @@ impl Run<'_> {
     }
 
     /// 262 unless the session owns the database or is of db_backupoperator.
-    fn may_back_up(&self, log: bool, name: &str) -> SqlResult<()> {
+    fn may_back_up(&self, log: bool, name: &str) -> RunResult<()> {
         let databases = &self.session.instance.databases;
         let what = backup_name(log);
         let args: [&dyn std::fmt::Display; 2] = [&what, &name];
@@ -127,7 +128,7 @@ impl Run<'_> {
             // Who owns a database that is not open cannot be asked.
             let closed = databases.find_unavailable(name).is_some();
             return match closed && !self.session.server_may(Right::CreateAnyDatabase) {
-                true => Err(denied()),
+                true => Err(denied().into()),
                 false => Ok(()),
             };
         };
@@ -138,12 +139,12 @@ impl Run<'_> {
         if self.session.may(&db, right, On::Database)? {
             return Ok(());
         }
-        Err(denied())
+        Err(denied().into())
     }
 
     /// 3110, or 262 for who only looks, unless the session may make databases. A database's owner may restore
     /// it, members of db_owner may not: what they are is in the database.
-    fn may_restore(&self, kind: RestoreKind, name: &str) -> SqlResult<()> {
+    fn may_restore(&self, kind: RestoreKind, name: &str) -> RunResult<()> {
         if self.session.server_may(Right::CreateAnyDatabase) {
             return Ok(());
         }
@@ -154,14 +155,11 @@ impl Run<'_> {
             };
             return match owned {
                 true => Ok(()),
-                false => Err(SqlError::new(
-                    &messages::RESTORE_PERMISSION_DENIED,
-                    &[&name],
-                )),
+                false => Err(SqlError::new(&messages::RESTORE_PERMISSION_DENIED, &[&name]).into()),
             };
         }
         let args: [&dyn std::fmt::Display; 2] = [&"CREATE DATABASE", &"master"];
-        Err(SqlError::new(&messages::DATABASE_PERMISSION_DENIED, &args))
+        Err(SqlError::new(&messages::DATABASE_PERMISSION_DENIED, &args).into())
     }
 
     fn send_table(&mut self, columns: Columns, rows: &[Row]) {
@@ -180,47 +178,47 @@ impl Run<'_> {
         self.done(Some(rows.len() as u64), command::OTHER, false);
     }
 
-    fn value_of(&self, name: &str) -> SqlResult<Value> {
+    fn value_of(&self, name: &str) -> RunResult<Value> {
         let slot = self.program.variables.find(name);
         let slot = slot.ok_or_else(|| SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name]))?;
         Ok(self.vars[slot].clone())
     }
 
-    fn database_name(&self, name: &NameOrVariable) -> SqlResult<String> {
+    fn database_name(&self, name: &NameOrVariable) -> RunResult<String> {
         match name {
             NameOrVariable::Name(name) => Ok(name.clone()),
             NameOrVariable::Variable(v) => Ok(self.value_of(v)?.as_text().unwrap_or_default()),
         }
     }
 
-    fn devices(&self, devices: &[ast::BackupDevice]) -> SqlResult<Vec<String>> {
-        let shown = |d: &ast::BackupDevice| {
+    fn devices(&self, devices: &[ast::BackupDevice]) -> RunResult<Vec<String>> {
+        let shown = |d: &ast::BackupDevice| -> RunResult<String> {
             let Given::Text(name) = self.given(Some(&d.target))? else {
-                return Err(not_supported("this backup device"));
+                return Err(not_supported("this backup device").into());
             };
             match d.kind.as_deref() {
                 Some("DISK") => Ok(name),
-                None => Err(SqlError::new(&messages::BACKUP_DEVICE_MISSING, &[&name])),
+                None => Err(SqlError::new(&messages::BACKUP_DEVICE_MISSING, &[&name]).into()),
                 Some(kind @ ("TAPE" | "URL" | "VIRTUAL_DEVICE")) => {
-                    Err(not_supported(&format!("{kind} as a backup device")))
+                    Err(not_supported(&format!("{kind} as a backup device")).into())
                 }
                 Some(kind) => {
                     let args: [&dyn std::fmt::Display; 2] = [&kind, &"Device Type"];
-                    Err(SqlError::new(&messages::UNRECOGNIZED_OPTION, &args))
+                    Err(SqlError::new(&messages::UNRECOGNIZED_OPTION, &args).into())
                 }
             }
         };
         devices.iter().map(shown).collect()
     }
 
-    fn backup_options(&self, options: &[ast::NamedOption]) -> SqlResult<Options> {
+    fn backup_options(&self, options: &[ast::NamedOption]) -> RunResult<Options> {
         let given = |o: &ast::NamedOption| Ok((o.name.clone(), self.given(o.value.as_ref())?));
         Ok(Options(
-            options.iter().map(given).collect::<SqlResult<_>>()?,
+            options.iter().map(given).collect::<RunResult<_>>()?,
         ))
     }
 
-    fn given(&self, value: Option<&OptionValue>) -> SqlResult<Given> {
+    fn given(&self, value: Option<&OptionValue>) -> RunResult<Given> {
         let of = |v: &Value| match (v, v.as_i64()) {
             // STOPAT = @moment
             (Value::DateTime(_), _) => Given::Text(to_display(v, &SqlType::DATETIME)),
@@ -240,12 +238,10 @@ impl Run<'_> {
                     Given::Text(text) => Ok((o.name.clone(), text.to_uppercase())),
                     _ => Ok((o.name.clone(), String::new())),
                 };
-                Given::List(list.iter().map(one).collect::<SqlResult<_>>()?)
+                Given::List(list.iter().map(one).collect::<RunResult<_>>()?)
             }
             Some(_) => {
-                return Err(not_supported(
-                    "this value of an option of BACKUP or RESTORE",
-                ));
+                return Err(not_supported("this value of an option of BACKUP or RESTORE").into());
             }
         })
     }

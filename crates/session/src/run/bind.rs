@@ -8,12 +8,13 @@ use duramen_observe::events::RecompileCause;
 use duramen_os::heap;
 use duramen_os::memory::Clerk;
 use duramen_os::memory::meter::metered;
+use duramen_planner::Binder;
 use duramen_program::bound::Bound;
 use duramen_program::live_plan::LivePlan;
 use duramen_program::planned;
 use duramen_program::sink::ResultSink;
 use duramen_query::host::Nowhere;
-use duramen_query::{Binder, Cx, Expr};
+use duramen_query::{Cx, Expr};
 use duramen_tsql::ast;
 use duramen_txn::lock::LockMark;
 use duramen_txn::{Transaction, TxnKind};
@@ -21,11 +22,12 @@ use duramen_types::Value;
 
 use super::Run;
 use super::checked::EarlyBound;
+use super::failure::{RunResult, binding};
 use crate::host::HostView;
 
 impl Run<'_> {
     /// SET IMPLICIT_TRANSACTIONS ON: a statement that reads or changes tables opens a transaction if none is open.
-    pub(super) fn begin_implicitly(&mut self) -> SqlResult<()> {
+    pub(super) fn begin_implicitly(&mut self) -> RunResult<()> {
         if self.session.options.implicit_transactions && self.session.transaction.is_none() {
             self.session
                 .begin_transaction("implicit_transaction", self.sink)?;
@@ -58,7 +60,7 @@ impl Run<'_> {
         &mut self,
         transaction: &Arc<Transaction>,
         succeeded: bool,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         if transaction.kind != TxnKind::Autocommit {
             for (resource, mode) in transaction.end_statement(0) {
                 let locks = &self.session.instance.locks;
@@ -67,9 +69,9 @@ impl Run<'_> {
             return Ok(());
         }
         if succeeded {
-            self.session.finish(transaction, None)
+            Ok(self.session.finish(transaction, None)?)
         } else {
-            self.session.instance.rollback(transaction, None)
+            Ok(self.session.instance.rollback(transaction, None)?)
         }
     }
 
@@ -149,7 +151,7 @@ impl Run<'_> {
     /// The indexes that the plan would have been cheaper with.
     fn note_missing(&self, at: usize, bound: &Bound) {
         let found = match bound {
-            Bound::Plan(plan, _) => duramen_query::missing_indexes(plan, 0.0),
+            Bound::Plan(plan, _) => duramen_planner::missing_indexes(plan, 0.0),
             Bound::Dml(dml, _) => dml.missing_indexes(),
             Bound::Expr(_) | Bound::Simple(_) => return,
         };
@@ -221,16 +223,14 @@ impl Run<'_> {
     /// Does a thing of the run until what it has found is in no doubt. It must leave nothing done where that is.
     pub(super) fn settled<T>(
         &mut self,
-        mut f: impl FnMut(&mut Self) -> SqlResult<T>,
-    ) -> SqlResult<T> {
+        mut f: impl FnMut(&mut Self) -> RunResult<T>,
+    ) -> RunResult<T> {
         let mut rounds = duramen_core::settled::Rounds::begin();
-        let before = self.before.len();
         loop {
             let answer = f(self);
             if !rounds.again(self.session)? {
                 return answer;
             }
-            self.before.truncate(before);
         }
     }
 
@@ -239,7 +239,7 @@ impl Run<'_> {
         &mut self,
         at: usize,
         bind: impl Fn(&mut Binder<'_>) -> SqlResult<Expr>,
-    ) -> SqlResult<Arc<Expr>> {
+    ) -> RunResult<Arc<Expr>> {
         if let Some(Bound::Expr(e) | Bound::Simple(e)) = self.cached(at) {
             return Ok(e);
         }
@@ -247,7 +247,7 @@ impl Run<'_> {
             Some(EarlyBound::Expr(e)) => e,
             _ => {
                 let bound = self.ask_host(|h| bind(&mut Binder::new(h)));
-                self.binding(bound)?
+                binding(bound)?
             }
         };
         let bound = Arc::new(bound);
@@ -268,8 +268,12 @@ impl Run<'_> {
         f: impl FnOnce(&mut Cx<'_>, &mut dyn ResultSink) -> T,
     ) -> T {
         let session = &mut *self.session;
-        if !session.around.as_ref().is_some_and(|a| session.is_there(a)) {
-            session.around = Some(session.surroundings());
+        if !session
+            .session_context
+            .as_ref()
+            .is_some_and(|a| session.is_there(a))
+        {
+            session.session_context = Some(session.context());
         }
         let mut vars = std::mem::take(&mut self.vars);
         let host = HostView::new(
@@ -297,7 +301,7 @@ impl Run<'_> {
         &mut self,
         at: usize,
         condition: &ast::Expr,
-    ) -> SqlResult<Option<bool>> {
+    ) -> RunResult<Option<bool>> {
         if let Some(e) = self.simple(at) {
             if let Some(holds) = e.quick_test(&self.vars) {
                 return Ok(Some(holds));
@@ -317,7 +321,7 @@ impl Run<'_> {
         slot: usize,
         op: Option<ast::BinaryOp>,
         value: &ast::Expr,
-    ) -> SqlResult<Value> {
+    ) -> RunResult<Value> {
         if let Some(e) = self.simple(at) {
             if let Some(n) = e.quick_int(&self.vars) {
                 return Ok(Value::Int(n));
@@ -346,18 +350,18 @@ impl Run<'_> {
         &mut self,
         e: &Expr,
         f: impl FnOnce(&Expr, &mut Cx<'_>) -> SqlResult<T>,
-    ) -> SqlResult<T> {
+    ) -> RunResult<T> {
         let convert = self.session.options.convert_ctx();
         let mut cx = Cx::new(&Nowhere, &mut self.vars, convert);
         cx.lender = Some(&self.session.instance.workspace);
-        f(e, &mut cx)
+        Ok(f(e, &mut cx)?)
     }
 
     pub(super) fn evaluate<T>(
         &mut self,
         e: &Expr,
         f: impl FnOnce(&Expr, &mut Cx<'_>) -> SqlResult<T>,
-    ) -> SqlResult<T> {
+    ) -> RunResult<T> {
         let transaction = e
             .reads_tables()
             .then(|| self.statement_transaction("SELECT"));
@@ -365,18 +369,12 @@ impl Run<'_> {
         if let Some(t) = transaction {
             self.end_statement(&t, result.is_ok())?;
         }
-        result
+        Ok(result?)
     }
 
-    /// Notes whether the error at hand is one of binding: what it ends is more than its statement.
-    pub(super) fn binding<T>(&mut self, bound: SqlResult<T>) -> SqlResult<T> {
-        self.unbound |= bound.is_err();
-        bound
-    }
-
-    pub(super) fn constant(&mut self, e: &ast::Expr) -> SqlResult<Value> {
+    pub(super) fn constant(&mut self, e: &ast::Expr) -> RunResult<Value> {
         let bound = self.ask_host(|h| Binder::new(h).scalar(e));
-        let bound = self.binding(bound)?;
+        let bound = binding(bound)?;
         self.evaluate(&bound, |e, cx| e.eval(&[], cx))
     }
 }

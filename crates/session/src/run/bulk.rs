@@ -11,20 +11,21 @@ use std::sync::Arc;
 use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{DbCounter, count_db};
+use duramen_planner::dml;
+use duramen_planner::memory::MemoryTableDef;
 use duramen_program::announced::Announced;
 use duramen_program::named::Named;
 use duramen_program::program::{BodyOf, Op, Program, compile, same};
 use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 use duramen_program::statements::{Definition, Kind};
-use duramen_query::dml;
 use duramen_query::host::{Event, Host, Source, Table, TableColumn};
-use duramen_query::memory::MemoryTableDef;
 use duramen_query::{Changed, Expr};
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_txn::TxnKind;
 use duramen_types::{SqlType, Target, TypeId, Value};
 
+use super::failure::RunResult;
 use super::query::changes;
 use super::{Run, command, not_supported};
 use crate::session::Session;
@@ -137,8 +138,8 @@ impl Loader<'_> {
         let nocount = std::mem::replace(&mut session.options.nocount, false);
         let rowcount = std::mem::take(&mut session.options.rowcount);
         let identity_insert = session.state.identity_insert.clone();
-        if let Some(name) = &self.announced.identity_of {
-            session.state.identity_insert = Some(name.clone());
+        if let Some(table) = self.announced.identity_of {
+            session.state.identity_insert = session.identity_insert_of(table);
         }
         let mut quiet = Quiet(sink);
         let mut run = Run::new(session, self.program, &mut quiet, self.cancel);
@@ -148,7 +149,7 @@ impl Loader<'_> {
         match result {
             Ok(n) => rows = n,
             Err(error) => {
-                run.failed(0, error);
+                run.failed(0, *error);
             }
         }
         let session = &mut *run.session;
@@ -174,12 +175,12 @@ impl Loader<'_> {
     }
 
     /// All chunks, in the open transaction or in one of their own.
-    fn one_statement(&mut self, run: &mut Run<'_>, own: bool) -> SqlResult<u64> {
+    fn one_statement(&mut self, run: &mut Run<'_>, own: bool) -> RunResult<u64> {
         let types = self.source.columns()?;
         if types.len() != self.announced.columns.len() {
             // *Assumed*: the first column that one side does not have is the invalid one.
             let id = types.len().min(self.announced.columns.len()) + 1;
-            return Err(SqlError::new(&messages::BCP_COLUMN_TYPE, &[&id]));
+            return Err(SqlError::new(&messages::BCP_COLUMN_TYPE, &[&id]).into());
         }
         let defaults = self.defaults(run)?;
         run.begin_implicitly()?;
@@ -211,7 +212,7 @@ impl Loader<'_> {
     }
 
     /// Before the first row: nothing is locked yet that somebody could wait for.
-    fn distrust(&self, run: &mut Run<'_>) -> SqlResult<()> {
+    fn distrust(&self, run: &mut Run<'_>) -> RunResult<()> {
         let Some(table) = &self.announced.unchecked else {
             return Ok(());
         };
@@ -226,7 +227,7 @@ impl Loader<'_> {
         run: &mut Run<'_>,
         types: &[SqlType],
         defaults: &[Option<Expr>],
-    ) -> SqlResult<u64> {
+    ) -> RunResult<u64> {
         let (mut total, mut chunk, mut bytes) = (0, Vec::new(), 0);
         let mut before = None;
         loop {
@@ -245,7 +246,7 @@ impl Loader<'_> {
                 bytes = 0;
             }
             if self.cancel.is_set() {
-                return Err(duramen_query::cancelled());
+                return Err(duramen_query::cancelled().into());
             }
             if end {
                 return Ok(total);
@@ -286,9 +287,9 @@ impl Loader<'_> {
         Ok(())
     }
 
-    fn insert(&self, run: &mut Run<'_>, chunk: Vec<Vec<Value>>) -> SqlResult<()> {
+    fn insert(&self, run: &mut Run<'_>, chunk: Vec<Vec<Value>>) -> RunResult<()> {
         let Op::Run(statement @ StatementKind::Insert(stmt)) = &self.program.steps[0].op else {
-            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]).into());
         };
         let rows = chunk.len() as u64;
         run.tables[0].replace_rows(chunk);
@@ -320,7 +321,7 @@ impl Loader<'_> {
                     Some(run.ask_host(|h| match h.sequential_id(&parsed) {
                         Some(next) => Ok(next),
                         None => {
-                            duramen_query::Binder::new(h).assigned("", column.ty, None, &parsed)
+                            duramen_planner::Binder::new(h).assigned("", column.ty, None, &parsed)
                         }
                     })?)
                 }
@@ -336,7 +337,7 @@ impl Loader<'_> {
         row: Vec<Value>,
         types: &[SqlType],
         defaults: &[Option<Expr>],
-    ) -> SqlResult<Vec<Value>> {
+    ) -> RunResult<Vec<Value>> {
         let ctx = run.session.options.convert_ctx();
         let mut out = Vec::with_capacity(row.len());
         for (i, (value, from)) in row.into_iter().zip(types).enumerate() {
@@ -347,7 +348,7 @@ impl Loader<'_> {
                 (false, _) => {
                     let id = i + 1;
                     if duramen_types::check_implicit(from, &column.ty).is_err() {
-                        return Err(SqlError::new(&messages::BCP_COLUMN_TYPE, &[&id]));
+                        return Err(SqlError::new(&messages::BCP_COLUMN_TYPE, &[&id]).into());
                     }
                     let target = Target::Column {
                         table: "",
@@ -367,7 +368,7 @@ impl Loader<'_> {
 }
 
 /// The triggers of the table, for all rows of the load.
-fn fire(run: &mut Run<'_>, rows: u64) -> SqlResult<()> {
+fn fire(run: &mut Run<'_>, rows: u64) -> RunResult<()> {
     let loaded = run.loaded.take();
     let Some((insert, changed)) = loaded.and_then(|l| Some((l.insert?, l.changed?))) else {
         return Ok(());
@@ -376,11 +377,7 @@ fn fire(run: &mut Run<'_>, rows: u64) -> SqlResult<()> {
         return Ok(());
     };
     let triggers = insert.table().triggers(Event::Insert);
-    run.fire(&triggers, &insert, *changed, rows, &transaction)?;
-    match run.stopped {
-        true => Err(duramen_query::cancelled()),
-        false => Ok(()),
-    }
+    run.fire(&triggers, &insert, *changed, rows, &transaction)
 }
 
 /// What a value weighs beyond its slot.
@@ -419,16 +416,16 @@ impl ResultSink for Quiet<'_> {
 
 impl Run<'_> {
     /// `INSERT BULK`: checks what is announced, and waits for the rows.
-    pub(super) fn insert_bulk(&mut self, stmt: &ast::InsertBulk) -> SqlResult<()> {
+    pub(super) fn insert_bulk(&mut self, stmt: &ast::InsertBulk) -> RunResult<()> {
         if self.session.state.nesting > 0 {
-            return Err(not_supported("INSERT BULK inside a procedure or string"));
+            return Err(not_supported("INSERT BULK inside a procedure or string").into());
         }
         let table = match self.ask_host(|h| h.target(&stmt.table))? {
             Some(Source::Table(table)) => table,
-            Some(_) => return Err(not_supported("INSERT BULK into a view")),
+            Some(_) => return Err(not_supported("INSERT BULK into a view").into()),
             None => {
                 let name = stmt.table.display();
-                return Err(SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name]));
+                return Err(SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name]).into());
             }
         };
         let says = |word: &str| stmt.options.iter().any(|o| o == word);
@@ -459,7 +456,7 @@ impl Run<'_> {
                 parts.join(".")
             ),
             fires: says("FIRE_TRIGGERS") && !table.triggers(Event::Insert).is_empty(),
-            identity_of: identity_of.map(|_| table.full_name().to_owned()),
+            identity_of: identity_of.and_then(|_| table.stored_id()),
             unchecked: unchecked.then(|| stmt.table.clone()),
             line: stmt.line,
             order: order_of(&table, &chosen, &stmt.order),

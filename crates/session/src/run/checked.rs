@@ -12,17 +12,19 @@
 use std::sync::Arc;
 
 use duramen_access::cancel::CancelToken;
+use duramen_access::identity_insert::IdentityInsert;
 use duramen_access::temporary::is_temporary;
 use duramen_base::given_up::Bulky;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::heap;
+use duramen_planner::dml::{self, BoundDml};
+use duramen_planner::memory::MemoryTable;
+use duramen_planner::{Binder, BoundQuery};
 use duramen_program::message_format;
 use duramen_program::outcome;
 use duramen_program::program::{Op, Program, same};
 use duramen_program::statements::into_table;
-use duramen_query::dml::{self, BoundDml};
-use duramen_query::memory::MemoryTable;
-use duramen_query::{Binder, BoundQuery, Expr};
+use duramen_query::Expr;
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::SqlType;
 
@@ -48,7 +50,7 @@ pub(super) struct Early {
 #[derive(Default, PartialEq)]
 struct Meant {
     ansi_nulls: bool,
-    identity_insert: Option<String>,
+    identity_insert: Option<IdentityInsert>,
 }
 
 impl Meant {

@@ -1,21 +1,21 @@
 //! Calls of procedures that are code: from the row of one to what runs.
 
-use duramen_base::SqlResult;
 use duramen_program::coded::{Procedure, Row};
 
 use super::exec::{Called, Given};
+use super::failure::RunResult;
 use super::{Run, not_supported};
 
 impl Run<'_> {
-    pub(super) fn call_coded(&mut self, row: &'static Row, given: Vec<Given>) -> SqlResult<Called> {
+    pub(super) fn call_coded(&mut self, row: &'static Row, given: Vec<Given>) -> RunResult<Called> {
         // What a text inside says is told as that text's, not as the procedure's.
         match row.procedure {
-            Procedure::Wire => return Err(not_supported(row.name)),
+            Procedure::Wire => return Err(not_supported(row.name).into()),
             Procedure::ExecuteSql => return self.execute_sql(given),
             _ => {}
         }
         let args = self.arguments_for(row, &given);
-        let args = &args.map_err(|e| row.error(e))?;
+        let args = &args.map_err(|f| f.map(|e| row.error(e)))?;
         let done = match row.procedure {
             Procedure::DescribeFirstResultSet => return self.describe_first_result_set(args),
             Procedure::DescribeUndeclaredParameters => return self.describe_undeclared(args),
@@ -33,8 +33,8 @@ impl Run<'_> {
             Procedure::DetachDb => self.detach_db(args),
             Procedure::FlushLog => self.flush_log(),
             Procedure::SetSessionContext => self.set_session_context(args),
-            Procedure::ExecuteSql | Procedure::Wire => return Err(not_supported(row.name)),
+            Procedure::ExecuteSql | Procedure::Wire => return Err(not_supported(row.name).into()),
         };
-        done.map_err(|e| row.error(e))
+        done.map_err(|f| f.map(|e| row.error(e)))
     }
 }

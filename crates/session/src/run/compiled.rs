@@ -1,10 +1,11 @@
 //! Compiling a statement that is not run: SHOWPLAN tells its plan, NOEXEC its errors.
 
-use duramen_base::SqlResult;
+use duramen_planner::{Binder, dml};
 use duramen_program::program::Op;
-use duramen_query::{Binder, Expr, Plan, dml};
+use duramen_query::{Expr, Plan};
 use duramen_tsql::ast::{self, StatementKind};
 
+use super::failure::RunResult;
 use super::{Run, into};
 
 /// What a step would run.
@@ -18,9 +19,9 @@ pub(super) enum Compiled {
 }
 
 impl Run<'_> {
-    pub(super) fn compiled(&mut self, at: usize) -> SqlResult<Compiled> {
+    pub(super) fn compiled(&mut self, at: usize) -> RunResult<Compiled> {
         let program = self.program;
-        self.ask_host(|h| {
+        Ok(self.ask_host(|h| {
             Ok(match &program.steps[at].op {
                 Op::Run(StatementKind::Select(stmt)) => Compiled::Select(Box::new(
                     match duramen_program::statements::into_table(stmt) {
@@ -42,6 +43,6 @@ impl Run<'_> {
                 | Op::Return(Some(e)) => Compiled::Value(Binder::new(h).scalar(e)?),
                 _ => Compiled::Nothing,
             })
-        })
+        })?)
     }
 }

@@ -1,15 +1,16 @@
 //! DBCC: arguments are evaluated here, the report is sent here.
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use duramen_inspect::dbcc::{self, Arg, Call};
 use duramen_program::sink::ColumnMeta;
 use duramen_tsql::ast;
 use duramen_types::{SqlType, Value};
 
+use super::failure::RunResult;
 use super::{Run, command};
 
 impl Run<'_> {
-    pub(super) fn dbcc(&mut self, at: usize, stmt: &ast::Dbcc) -> SqlResult<()> {
+    pub(super) fn dbcc(&mut self, at: usize, stmt: &ast::Dbcc) -> RunResult<()> {
         let mut args = Vec::new();
         for arg in &stmt.args {
             args.push(match arg {
@@ -72,7 +73,7 @@ impl Run<'_> {
             let mut count = 0;
             for row in rows {
                 if self.cancel.is_set() {
-                    return Err(duramen_query::cancelled());
+                    return Err(duramen_query::cancelled().into());
                 }
                 self.sink.row(&row?);
                 count += 1;

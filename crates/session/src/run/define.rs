@@ -6,33 +6,35 @@ use duramen_admin::database_ddl::Admin;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::doubt;
 use duramen_define::Ddl;
+use duramen_planner::Binder;
+use duramen_planner::bind::{TypeSite, resolve_type};
 use duramen_program::outcome;
 use duramen_program::statements::{Definition, Kind};
-use duramen_query::Binder;
-use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast;
 use duramen_txn::TxnKind;
 use duramen_types::Value;
 
 use super::Run;
+use super::failure::{Failure, RunResult};
 use crate::host::HostView;
 
 impl Run<'_> {
     /// 226: statements that cannot be part of a transaction.
-    pub(super) fn outside_transaction(&self, name: &str) -> SqlResult<()> {
+    pub(super) fn outside_transaction(&self, name: &str) -> RunResult<()> {
         match self.session.in_transaction() {
-            true => Err(SqlError::new(
-                &messages::NOT_IN_MULTI_STATEMENT_TRANSACTION,
-                &[&name],
-            )),
+            true => {
+                Err(SqlError::new(&messages::NOT_IN_MULTI_STATEMENT_TRANSACTION, &[&name]).into())
+            }
             false => Ok(()),
         }
     }
 
     /// 3930: a doomed transaction takes no changes.
-    pub(super) fn writable(&self) -> SqlResult<()> {
+    pub(super) fn writable(&self) -> RunResult<()> {
         match &self.session.transaction {
-            Some(t) if t.is_doomed() => Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[])),
+            Some(t) if t.is_doomed() => {
+                Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[]).into())
+            }
             _ => Ok(()),
         }
     }
@@ -43,7 +45,7 @@ impl Run<'_> {
         &mut self,
         at: usize,
         work: impl FnOnce(&mut Admin<'_>) -> SqlResult<()>,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let mut admin = Admin::new(self.session.instance.clone(), self.session, self.cancel);
         let result = work(&mut admin);
         for note in std::mem::take(&mut admin.notes) {
@@ -54,7 +56,7 @@ impl Run<'_> {
                 outcome::report(self.sink, &note.at_line(line));
             }
         }
-        result
+        Ok(result?)
     }
 
     /// A definition, as a statement of the open transaction or of its own.
@@ -62,7 +64,7 @@ impl Run<'_> {
         &mut self,
         definition: Definition,
         work: impl FnOnce(&Ddl<'_>) -> SqlResult<()>,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let database = self.session.database.clone();
         self.define_in(&database, definition, work)
     }
@@ -73,17 +75,17 @@ impl Run<'_> {
         database: &str,
         definition: Definition,
         work: impl FnOnce(&Ddl<'_>) -> SqlResult<()>,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let instance = self.session.instance.clone();
         let Some(db) = instance.databases.find(database) else {
-            return Err(instance.databases.not_open(database));
+            return Err(instance.databases.not_open(database).into());
         };
         self.writable()?;
         db.check_writable()?;
         self.begin_implicitly()?;
         let transaction = self.statement_transaction(definition.transaction);
         let point = transaction.statement_point(instance.locks.mark(&self.session.owner));
-        let seat = self.session.activity.database();
+        let shared = self.session.activity.database();
         let host = HostView::new(
             self.session,
             &self.program.variables,
@@ -99,7 +101,7 @@ impl Run<'_> {
             notes: Default::default(),
         };
         let work = |ddl: &Ddl<'_>| {
-            stored::hold(&db, &transaction, seat)?;
+            stored::hold(&db, &transaction, shared)?;
             work(ddl)
         };
         // Where a name may yet mean something else nothing is done: the statement is asked again, when that is known.
@@ -116,27 +118,27 @@ impl Run<'_> {
             instance.rollback(&transaction, Some(&point))?;
         }
         self.end_statement(&transaction, result.is_ok())?;
-        if !doubt::any() {
-            self.tell(notes);
-        }
-        result?;
+        let first = match doubt::any() {
+            true => Vec::new(),
+            false => self.tell(notes),
+        };
+        result.map_err(|e| Box::<Failure>::from(e).after(first))?;
         self.done(None, definition.done, false);
         Ok(())
     }
 
     /// Messages at once; errors wait for the statement's own.
-    fn tell(&mut self, notes: Vec<SqlError>) {
-        let (told, kept) = notes.into_iter().partition(|n| n.severity <= 10);
-        self.before = kept;
-        let told: Vec<SqlError> = told;
+    fn tell(&mut self, notes: Vec<SqlError>) -> Vec<SqlError> {
+        let (told, kept): (Vec<_>, Vec<_>) = notes.into_iter().partition(|n| n.severity <= 10);
         for note in told {
             let line = if note.line == 0 { self.line } else { note.line };
             self.sink.info(&note.at_line(line));
         }
+        kept
     }
 
     /// ALTER TABLE. Defaults that rows get are evaluated once, before.
-    pub(super) fn alter_table(&mut self, stmt: &ast::AlterTable) -> SqlResult<()> {
+    pub(super) fn alter_table(&mut self, stmt: &ast::AlterTable) -> RunResult<()> {
         let mut defaults = Vec::new();
         if let ast::AlterTableAction::Add { elements, .. } = &stmt.action {
             for e in elements {
@@ -174,7 +176,7 @@ impl Run<'_> {
     }
 
     /// What rows that are there get in a column that is added: the default's value, for NOT NULL and WITH VALUES.
-    fn default_of(&mut self, c: &ast::ColumnDef) -> SqlResult<Option<Value>> {
+    fn default_of(&mut self, c: &ast::ColumnDef) -> RunResult<Option<Value>> {
         let (Some(d), Some(ty)) = (&c.default, &c.ty) else {
             return Ok(None);
         };

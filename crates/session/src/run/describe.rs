@@ -6,18 +6,19 @@
 
 use duramen_access::cancel::CancelToken;
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_planner::{Binder, dml};
 use duramen_program::bound::Bound;
 use duramen_program::program::Op;
 use duramen_program::programs::Callable;
 use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink, Scope};
 use duramen_program::statements::Kind;
 use duramen_program::statements::into_table;
-use duramen_query::{Binder, dml};
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::{SqlType, TypeId, Value};
 
 use super::arguments::Arguments;
 use super::exec::Called;
+use super::failure::RunResult;
 use super::query::{assignments, meta};
 use super::{Ended, Next, Run, command};
 use crate::host::HostView;
@@ -116,7 +117,7 @@ impl Session {
 
 impl Run<'_> {
     /// A step under FMTONLY.
-    pub(super) fn described(&mut self, at: usize) -> SqlResult<Next> {
+    pub(super) fn described(&mut self, at: usize) -> RunResult<Next> {
         let program = self.program;
         match &program.steps[at].op {
             Op::Run(StatementKind::Select(stmt)) => self.describe_select(at, stmt)?,
@@ -130,7 +131,7 @@ impl Run<'_> {
             Op::Run(StatementKind::Exec(stmt)) => {
                 // What a call returns is not known; that it goes on is.
                 return match self.exec(at, stmt)? {
-                    Next::End(Ended::Thrown(error)) => Err(error),
+                    Next::End(Ended::Thrown(error)) => Err(error.into()),
                     _ => Ok(Next::Step),
                 };
             }
@@ -154,14 +155,14 @@ impl Run<'_> {
         Ok(Next::Step)
     }
 
-    fn describe_select(&mut self, at: usize, stmt: &ast::SelectStmt) -> SqlResult<()> {
+    fn describe_select(&mut self, at: usize, stmt: &ast::SelectStmt) -> RunResult<()> {
         if into_table(stmt).is_some() {
             return Ok(());
         }
         let assigns = assignments(stmt)?;
         let plan = std::sync::Arc::new(self.ask_host(|h| Binder::new(h).select(stmt))?);
         let columns: Vec<ColumnMeta> = plan.columns.iter().map(meta).collect();
-        let sizes = std::sync::Arc::new(duramen_query::Sizes::of(&plan));
+        let sizes = std::sync::Arc::new(duramen_planner::Sizes::of(&plan));
         self.keep(at, Bound::Plan(plan, sizes));
         if !assigns {
             self.sink.columns(&columns);
@@ -179,14 +180,15 @@ impl Run<'_> {
     }
 
     /// sp_describe_first_result_set
-    pub(super) fn describe_first_result_set(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+    pub(super) fn describe_first_result_set(&mut self, args: &Arguments<'_>) -> RunResult<Called> {
         let text = args.text("@tsql").ok_or_else(|| args.missing("@tsql"))?;
         let declarations = args.text("@params").unwrap_or_default();
         let browse = args.number("@browse_information_mode");
         if browse.is_some_and(|mode| mode != 0) {
             return Err(super::not_supported(
                 "sp_describe_first_result_set with browse information",
-            ));
+            )
+            .into());
         }
         let callable = self.session.compiled_text(&text, &declarations)?;
         let (_, first) = self.session.looked_at(callable, self.cancel);
@@ -194,7 +196,7 @@ impl Run<'_> {
             First {
                 columns: None,
                 error: Some(error),
-            } => return Err(error),
+            } => return Err(error.into()),
             First { columns, .. } => columns.unwrap_or_default(),
         };
         self.sink

@@ -3,15 +3,16 @@
 //! Its columns and their types are those of the documentation; the deduction is next door (`undeclared`).
 
 use duramen_base::SqlResult;
+use duramen_planner::Binder;
+use duramen_planner::bind::{TypeSite, resolve_type};
 use duramen_program::sink::ColumnMeta;
-use duramen_query::Binder;
-use duramen_query::bind::{TypeSite, resolve_type};
 use duramen_tsql::{ParseOptions, ast};
 use duramen_types::{SqlType, Value};
 
 use super::arguments::Arguments;
 use super::describe::tds_type;
 use super::exec::Called;
+use super::failure::RunResult;
 use super::undeclared::{Asked, Found, deduce};
 use super::{Run, command};
 
@@ -25,7 +26,7 @@ fn name(text: Option<&str>) -> Value {
 
 impl Run<'_> {
     /// sp_describe_undeclared_parameters
-    pub(super) fn describe_undeclared(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+    pub(super) fn describe_undeclared(&mut self, args: &Arguments<'_>) -> RunResult<Called> {
         let text = args.text("@tsql").ok_or_else(|| args.missing("@tsql"))?;
         let declarations = args.text("@params").unwrap_or_default();
         let options = ParseOptions {
@@ -41,7 +42,8 @@ impl Run<'_> {
             let plan = self.ask_host(|h| Binder::new(h).select(query))?;
             Ok(plan.columns.iter().map(|c| c.ty).collect())
         };
-        let parameters = |name: &duramen_tsql::ast::ObjectName| self.parameters_of(name);
+        let parameters =
+            |name: &duramen_tsql::ast::ObjectName| self.parameters_of(name).map_err(|f| f.error);
         let asked = Asked {
             columns: &columns,
             parameters: &parameters,
@@ -55,7 +57,7 @@ impl Run<'_> {
     }
 
     /// The declared parameters of a procedure; none for one that is not there or not T-SQL.
-    fn parameters_of(&self, name: &duramen_tsql::ast::ObjectName) -> SqlResult<Found> {
+    fn parameters_of(&self, name: &duramen_tsql::ast::ObjectName) -> RunResult<Found> {
         use duramen_tsql::ast::{ModuleKind, StatementKind};
         let Some((_, module)) = self.session.procedure_module(name)? else {
             return Ok(Vec::new());

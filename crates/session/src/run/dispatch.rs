@@ -1,10 +1,11 @@
 //! Which code runs a statement: an arm each.
 
 use duramen_access::temporary::is_temporary;
-use duramen_base::{SqlResult, messages};
+use duramen_base::messages;
 use duramen_program::statements::Kind;
 use duramen_tsql::ast::{self, StatementKind};
 
+use super::failure::RunResult;
 use super::query::changes;
 use super::{Run, command, not_supported};
 
@@ -14,7 +15,7 @@ impl Run<'_> {
         &mut self,
         at: usize,
         (kind, statement): (Kind, &StatementKind),
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         match statement {
             StatementKind::Drop {
                 kind: what,
@@ -47,27 +48,27 @@ impl Run<'_> {
     fn drop_each<T>(
         &mut self,
         all: &[T],
-        mut drop: impl FnMut(&mut Self, &T) -> SqlResult<()>,
-    ) -> SqlResult<()> {
+        mut drop: impl FnMut(&mut Self, &T) -> RunResult<()>,
+    ) -> RunResult<()> {
         let mut missing = Vec::new();
         let mut result = Ok(());
         for one in all {
-            missing.extend(std::mem::replace(&mut result, drop(self, one)).err());
+            let before = std::mem::replace(&mut result, drop(self, one));
+            missing.extend(before.err().map(|f| f.error));
             if result
                 .as_ref()
-                .is_err_and(|e| e.number != messages::CANNOT_DROP.number)
+                .is_err_and(|f| f.error.number != messages::CANNOT_DROP.number)
             {
                 break;
             }
         }
         if result.is_ok() {
-            result = missing.pop().map_or(Ok(()), Err);
+            result = missing.pop().map_or(Ok(()), |e| Err(e.into()));
         }
-        self.before.splice(0..0, missing);
-        result
+        result.map_err(|f| f.after(missing))
     }
 
-    fn run_once(&mut self, at: usize, kind: Kind, statement: &StatementKind) -> SqlResult<()> {
+    fn run_once(&mut self, at: usize, kind: Kind, statement: &StatementKind) -> RunResult<()> {
         use StatementKind as S;
         if !self.session.who.sysadmin {
             self.settled(|run| run.permitted(kind, statement))?;
@@ -143,18 +144,18 @@ impl Run<'_> {
             S::Throw(args) => self.throw(at, args.as_deref()),
             S::WaitFor { kind, value } => self.wait_for(at, *kind, value),
             // What only says what runs next is no step of its own; what nothing runs was refused when it was compiled.
-            _ => Err(not_supported(kind.row().name)),
+            _ => Err(not_supported(kind.row().name).into()),
         }
     }
 
-    fn use_database(&mut self, at: usize, name: &str) -> SqlResult<()> {
+    fn use_database(&mut self, at: usize, name: &str) -> RunResult<()> {
         let line = self.program.steps[at].line as i32;
         self.session.use_database(name, line, self.sink)?;
         self.done(None, command::OTHER, false);
         Ok(())
     }
 
-    fn set_and_tell(&mut self, at: usize, option: &ast::SetOption) -> SqlResult<()> {
+    fn set_and_tell(&mut self, at: usize, option: &ast::SetOption) -> RunResult<()> {
         self.set_option(at, option)?;
         self.session.activity.note_options(&self.session.options);
         self.session.state.options_set += 1;

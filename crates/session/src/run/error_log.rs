@@ -14,6 +14,7 @@ use duramen_types::{ConvertCtx, SqlType, Value};
 
 use super::arguments::Arguments;
 use super::exec::Called;
+use super::failure::RunResult;
 use super::{Run, command};
 use duramen_events::error_log::entry::Entry;
 
@@ -44,17 +45,16 @@ fn moment(args: &Arguments<'_>, name: &str, ctx: &ConvertCtx) -> SqlResult<Optio
 
 impl Run<'_> {
     /// 15003
-    fn may_read_logs(&self) -> SqlResult<()> {
+    fn may_read_logs(&self) -> RunResult<()> {
         match self.session.server_may(Right::AlterAnyLogin) {
             true => Ok(()),
-            false => Err(SqlError::new(
-                &messages::ONLY_MEMBERS_OF_ROLE,
-                &[&"securityadmin"],
-            )),
+            false => {
+                Err(SqlError::new(&messages::ONLY_MEMBERS_OF_ROLE, &[&"securityadmin"]).into())
+            }
         }
     }
 
-    pub(super) fn cycle_error_log(&mut self) -> SqlResult<Called> {
+    pub(super) fn cycle_error_log(&mut self) -> RunResult<Called> {
         self.session.instance.cycle_error_log(self.session)?;
         self.sink
             .info(&SqlError::new(&messages::DBCC_COMPLETED, &[]));
@@ -62,23 +62,23 @@ impl Run<'_> {
     }
 
     /// xp_logevent error_number, 'message' [, 'severity']
-    pub(super) fn log_event(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+    pub(super) fn log_event(&mut self, args: &Arguments<'_>) -> RunResult<Called> {
         let (number, text) = (args.number("@error_number"), args.text("@message"));
         let severity = args.text("@severity");
         // db_owner of master may, too.
         if !self.session.server_may(Right::ControlServer) && !self.owns_master()? {
-            return Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[]));
+            return Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[]).into());
         }
         let known = |s: &String| {
             let words = ["informational", "warning", "error"];
             words.iter().any(|w| s.eq_ignore_ascii_case(w))
         };
         let (Some(number), Some(text)) = (number, text) else {
-            return Err(invalid_type());
+            return Err(invalid_type().into());
         };
         let number = i32::try_from(number).map_err(|_| invalid_type())?;
         if i64::from(number) <= LAST_SYSTEM_NUMBER || !severity.as_ref().is_none_or(known) {
-            return Err(invalid_type());
+            return Err(invalid_type().into());
         }
         let error = SqlError {
             number,
@@ -89,12 +89,12 @@ impl Run<'_> {
         Ok(Called::with_status(0))
     }
 
-    fn owns_master(&self) -> SqlResult<bool> {
+    fn owns_master(&self) -> RunResult<bool> {
         let master = self.session.instance.databases.find("master");
-        master.map_or(Ok(false), |db| self.session.owns(&db))
+        master.map_or(Ok(false), |db| Ok(self.session.owns(&db)?))
     }
 
-    pub(super) fn read_error_log(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+    pub(super) fn read_error_log(&mut self, args: &Arguments<'_>) -> RunResult<Called> {
         self.may_read_logs()?;
         let number = |name, without| match args.value(name) {
             None => Ok(without),
@@ -112,7 +112,7 @@ impl Run<'_> {
         let archive = match number("@p2", 1)? {
             1 => archive,
             2 => -1,
-            _ => return Err(invalid_type()),
+            _ => return Err(invalid_type().into()),
         };
         let (first, second) = (text("@p3")?, text("@p4")?);
         let ctx = self.session.options.convert_ctx();
@@ -120,7 +120,7 @@ impl Run<'_> {
         let backwards = match text("@p7")?.as_str() {
             "" | "asc" => false,
             "desc" => true,
-            _ => return Err(invalid_type()),
+            _ => return Err(invalid_type().into()),
         };
         let cancel = self.cancel;
         let log = self.session.instance.error_log.clone();
@@ -159,7 +159,7 @@ impl Run<'_> {
     }
 
     /// The logs that there are; of the Agent (type 2) none.
-    pub(super) fn list_error_logs(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+    pub(super) fn list_error_logs(&mut self, args: &Arguments<'_>) -> RunResult<Called> {
         self.may_read_logs()?;
         let agent = args.number("@p1") == Some(2);
         let list = match agent {

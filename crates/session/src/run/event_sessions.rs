@@ -1,14 +1,14 @@
 //! CREATE, ALTER and DROP EVENT SESSION: what the server's event sessions do, and master keeps.
 
-use duramen_base::SqlResult;
 use duramen_observe::events::{self, EventId, ExistingConnection, Listener as _};
 use duramen_tsql::ast::{AlterEventAction, StatementKind};
 
+use super::failure::RunResult;
 use super::{Run, command};
 use duramen_events::instance::Instance;
 
 impl Run<'_> {
-    pub(super) fn event_session(&mut self, kind: &StatementKind) -> SqlResult<()> {
+    pub(super) fn event_session(&mut self, kind: &StatementKind) -> RunResult<()> {
         let instance = self.session.instance.clone();
         let keep = |id: i32, statement: Option<&str>| {
             let master = instance.databases.master()?;

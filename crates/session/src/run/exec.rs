@@ -5,21 +5,22 @@ use std::sync::Arc;
 use duramen_access::temporary::is_temporary;
 use duramen_base::{SqlError, SqlResult, given_up, messages};
 use duramen_catalog::ObjectKind;
+use duramen_planner::Binder;
+use duramen_planner::memory::MemoryTable;
 use duramen_program::coded::is_of_the_wire;
 use duramen_program::program::{BodyOf, same};
 use duramen_program::programs::{Callable, Parameter};
 use duramen_program::rights::Right;
 use duramen_program::statement_stats::Standing;
 use duramen_program::table_types::TableArgument;
-use duramen_query::Binder;
 use duramen_query::host::Table;
-use duramen_query::memory::MemoryTable;
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ExecArg, ExprKind, ModuleKind, StatementKind};
 use duramen_types::{SqlType, Target, Value};
 
 use super::arguments::check_places;
 use super::callable::callable;
+use super::failure::{Failure, Origin, RunResult};
 use super::nested::Inner;
 use super::{Ended, Next, Run, command, not_supported};
 use crate::run::TypesOf;
@@ -68,7 +69,7 @@ impl Called {
 }
 
 impl Run<'_> {
-    pub(super) fn exec(&mut self, at: usize, stmt: &ast::ExecStmt) -> SqlResult<Next> {
+    pub(super) fn exec(&mut self, at: usize, stmt: &ast::ExecStmt) -> RunResult<Next> {
         let mut targets = Vec::new();
         let called = match &stmt.call {
             ast::ExecCall::Text { text, .. } => {
@@ -95,8 +96,7 @@ impl Run<'_> {
             Ended::Done(status) => status,
             Ended::Stopped => return Ok(Next::End(Ended::Stopped)),
             Ended::Thrown(error) => {
-                self.from_inside = true;
-                return Err(error);
+                return Err(Failure::of(error, Origin::Inside));
             }
         };
         for (argument, ty, value) in called.outputs {
@@ -114,12 +114,12 @@ impl Run<'_> {
         Ok(Next::Step)
     }
 
-    fn slot(&self, name: &str) -> SqlResult<usize> {
+    fn slot(&self, name: &str) -> RunResult<usize> {
         let missing = || SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name]).with_state(2);
-        self.program.variables.find(name).ok_or_else(missing)
+        Ok(self.program.variables.find(name).ok_or_else(missing)?)
     }
 
-    fn store_variable(&mut self, slot: usize, from: &SqlType, value: Value) -> SqlResult<()> {
+    fn store_variable(&mut self, slot: usize, from: &SqlType, value: Value) -> RunResult<()> {
         let to = self.program.variables[slot].ty;
         let ctx = self.session.options.convert_ctx();
         let value = duramen_types::assign(value, from, &to, Target::Variable, &ctx)?;
@@ -132,14 +132,11 @@ impl Run<'_> {
         &mut self,
         args: &[ExecArg],
         targets: &mut Vec<Option<usize>>,
-    ) -> SqlResult<Vec<Given>> {
+    ) -> RunResult<Vec<Given>> {
         let mut out: Vec<Given> = Vec::with_capacity(args.len());
         for (i, arg) in args.iter().enumerate() {
             if arg.name.is_none() && out.last().is_some_and(|g| g.name.is_some()) {
-                return Err(SqlError::new(
-                    &messages::POSITIONAL_AFTER_NAMED,
-                    &[&(i + 1)],
-                ));
+                return Err(SqlError::new(&messages::POSITIONAL_AFTER_NAMED, &[&(i + 1)]).into());
             }
             let table = match &arg.value.kind {
                 ExprKind::Variable(name) => self.table_argument(name),
@@ -152,7 +149,7 @@ impl Run<'_> {
                 _ => None,
             };
             if arg.output && variable.is_none() {
-                return Err(SqlError::new(&messages::OUTPUT_WITH_CONSTANT, &[]));
+                return Err(SqlError::new(&messages::OUTPUT_WITH_CONSTANT, &[]).into());
             }
             targets.push(variable.filter(|_| arg.output));
             let (ty, value) = match (&arg.value.kind, variable) {
@@ -192,7 +189,7 @@ impl Run<'_> {
         &mut self,
         name: &ast::ObjectName,
         given: Vec<Given>,
-    ) -> SqlResult<Called> {
+    ) -> RunResult<Called> {
         let called = self.call_by_name(name, given)?;
         if called.is_code {
             self.session.state.error = 0;
@@ -200,7 +197,7 @@ impl Run<'_> {
         Ok(called)
     }
 
-    fn call_by_name(&mut self, name: &ast::ObjectName, given: Vec<Given>) -> SqlResult<Called> {
+    fn call_by_name(&mut self, name: &ast::ObjectName, given: Vec<Given>) -> RunResult<Called> {
         self.session.instance.knows_server(name)?;
         let system = match name.schema() {
             None | Some("") => true,
@@ -216,7 +213,7 @@ impl Run<'_> {
             }
             let called = name.name().to_ascii_lowercase();
             if is_of_the_wire(&called) {
-                return Err(not_supported(&called));
+                return Err(not_supported(&called).into());
             }
             if called == "sp_configure"
                 && let Some(set) = self.set_configuration(&given)
@@ -226,14 +223,14 @@ impl Run<'_> {
         }
         let Some((key, database, callable)) = self.settled(|run| run.procedure(name))? else {
             let error = SqlError::new(&messages::PROCEDURE_NOT_FOUND, &[&name.display()]);
-            return Err(error.with_state(62));
+            return Err(error.with_state(62).into());
         };
         let shown = name.name().to_owned();
         let inputs = match self.fill(&callable.parameters, &given, &shown) {
             Ok(inputs) => inputs,
             Err(mut error) => {
-                error.procedure = Some(shown);
-                self.from_inside = true;
+                error.error.procedure = Some(shown);
+                error.origin = Origin::Inside;
                 let memory = &self.session.instance.databases.engine.memory;
                 self.session.core.state.programs.put(key, callable, memory);
                 return Err(error);
@@ -255,10 +252,10 @@ impl Run<'_> {
         database: &str,
         name: &ast::ObjectName,
         given: Vec<Given>,
-    ) -> SqlResult<Called> {
+    ) -> RunResult<Called> {
         let Some(db) = self.session.instance.databases.find(database) else {
             let error = SqlError::new(&messages::PROCEDURE_NOT_FOUND, &[&name.display()]);
-            return Err(error.with_state(62));
+            return Err(error.with_state(62).into());
         };
         self.session.may_enter(&db)?;
         let here = ast::ObjectName {
@@ -272,7 +269,7 @@ impl Run<'_> {
     }
 
     /// Asks what a procedure of the system needs, which its row says, unless it depends on arguments.
-    fn may_call(&self, name: &ast::ObjectName) -> SqlResult<()> {
+    fn may_call(&self, name: &ast::ObjectName) -> RunResult<()> {
         if self.session.who.sysadmin {
             return Ok(());
         }
@@ -280,24 +277,28 @@ impl Run<'_> {
         if let Some(coded) = duramen_program::coded::find(name.schema(), name.name()) {
             return match coded.asks_itself() {
                 true => Ok(()),
-                false => caller.require(&coded.needs, &[], |_| coded.refused(&caller.who.name)),
+                false => {
+                    Ok(caller.require(&coded.needs, &[], |_| coded.refused(&caller.who.name))?)
+                }
             };
         }
         let found =
             duramen_program::resource::find(name.schema(), name.name(), ObjectKind::PROCEDURE);
         found.map_or(Ok(()), |m| {
-            caller.require(&duramen_program::resource::needs(m), &[], |_| {
-                let error = SqlError::new(&messages::USER_PERMISSION_DENIED, &[]);
-                SqlError {
-                    procedure: Some(m.name.clone()),
-                    ..error
-                }
-            })
+            Ok(
+                caller.require(&duramen_program::resource::needs(m), &[], |_| {
+                    let error = SqlError::new(&messages::USER_PERMISSION_DENIED, &[]);
+                    SqlError {
+                        procedure: Some(m.name.clone()),
+                        ..error
+                    }
+                })?,
+            )
         })
     }
 
     /// sp_executesql: its first two arguments are the statement and the declarations of the others.
-    pub(super) fn execute_sql(&mut self, mut given: Vec<Given>) -> SqlResult<Called> {
+    pub(super) fn execute_sql(&mut self, mut given: Vec<Given>) -> RunResult<Called> {
         let mut texts = Vec::new();
         for (names, shown) in [
             (["@stmt", "@statement"], "@statement"),
@@ -315,7 +316,7 @@ impl Run<'_> {
                 let args: [&dyn std::fmt::Display; 2] = [&shown, &"ntext/nchar/nvarchar"];
                 let error = SqlError::new(&messages::PROCEDURE_PARAMETER_TYPE, &args);
                 let procedure = Some("sp_executesql".to_owned());
-                return Err(SqlError { procedure, ..error }.with_state(2));
+                return Err(SqlError { procedure, ..error }.with_state(2).into());
             }
             let first = given.remove(0);
             let text = first.value.and_then(|v| v.as_text()).unwrap_or_default();
@@ -338,7 +339,7 @@ impl Run<'_> {
         text: &str,
         declarations: &str,
         given: Vec<Given>,
-    ) -> SqlResult<Called> {
+    ) -> RunResult<Called> {
         still_wanted(text.len())?;
         let key = self.session.text_key(text, declarations);
         still_wanted(text.len())?;
@@ -354,20 +355,20 @@ impl Run<'_> {
         still_wanted(text.len())?;
         if declarations.is_empty() && !given.is_empty() {
             let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&""]).with_state(2);
-            return Err(error);
+            return Err(error.into());
         }
         let inputs = match self.fill(&callable.parameters, &given, "") {
             Ok(inputs) => inputs,
             Err(error) => {
                 let mut error = error;
-                if error.number == messages::PARAMETER_NOT_SUPPLIED.number {
+                if error.error.number == messages::PARAMETER_NOT_SUPPLIED.number {
                     let missing = callable.parameters.iter().enumerate();
                     let missing = missing.filter(|(i, p)| argument(p, *i, &given).is_none());
                     let name = missing.map(|(_, p)| p.name.clone()).next();
                     let name = name.unwrap_or_default();
                     let statement = format!("({declarations}){text}");
                     let message = &messages::QUERY_PARAMETER_NOT_SUPPLIED;
-                    error = SqlError::new(message, &[&statement, &name]);
+                    error = SqlError::new(message, &[&statement, &name]).into();
                 }
                 let memory = &self.session.instance.databases.engine.memory;
                 self.session.core.state.programs.put(key, callable, memory);
@@ -400,7 +401,7 @@ impl Run<'_> {
         inputs: (Vec<Value>, Vec<Arc<MemoryTable>>),
         given: &[Given],
         place: (Option<String>, Option<String>),
-    ) -> SqlResult<Called> {
+    ) -> RunResult<Called> {
         if callable.fresh {
             callable = self.session.adopt_program(&key, callable);
             still_wanted(key.len())?;
@@ -458,10 +459,10 @@ impl Run<'_> {
         parameters: &[Parameter],
         given: &[Given],
         procedure: &str,
-    ) -> SqlResult<(Vec<Value>, Vec<Arc<MemoryTable>>)> {
+    ) -> RunResult<(Vec<Value>, Vec<Arc<MemoryTable>>)> {
         if parameters.is_empty() && !given.is_empty() && !procedure.is_empty() {
             let message = &messages::PROCEDURE_HAS_NO_PARAMETERS;
-            return Err(SqlError::new(message, &[&procedure]).with_state(2));
+            return Err(SqlError::new(message, &[&procedure]).with_state(2).into());
         }
         let place = |name: &str| parameters.iter().position(|p| same(&p.name, name));
         check_places(procedure, given, parameters.len(), place)?;
@@ -479,7 +480,7 @@ impl Run<'_> {
                     let from = argument.map_or(SqlType::INT, |g| g.ty);
                     let short = ty.name.rsplit('.').next().unwrap_or_default().to_owned();
                     let args: [&dyn std::fmt::Display; 2] = [&from.id.name(), &short];
-                    return Err(SqlError::new(&messages::OPERAND_TYPE_CLASH, &args));
+                    return Err(SqlError::new(&messages::OPERAND_TYPE_CLASH, &args).into());
                 }
                 let table = argument.and_then(|g| g.table.as_ref());
                 tables.push(self.table_of((&p.name, ty), table, procedure)?);
@@ -488,7 +489,7 @@ impl Run<'_> {
             }
             if at.is_some_and(|at| given[at].table.is_some()) {
                 let args: [&dyn std::fmt::Display; 2] = [&"table", &p.ty.id.name()];
-                return Err(SqlError::new(&messages::OPERAND_TYPE_CLASH, &args));
+                return Err(SqlError::new(&messages::OPERAND_TYPE_CLASH, &args).into());
             }
             let (ty, value) = match (at.and_then(|at| given[at].value.clone()), &p.default) {
                 (Some(value), _) => (at.map_or(p.ty, |at| given[at].ty), value),
@@ -500,7 +501,7 @@ impl Run<'_> {
                 (None, None) => {
                     let args: [&dyn std::fmt::Display; 2] = [&procedure, &p.name];
                     let error = SqlError::new(&messages::PARAMETER_NOT_SUPPLIED, &args);
-                    return Err(error.with_state(4));
+                    return Err(error.with_state(4).into());
                 }
             };
             if !value.is_null() {
@@ -524,7 +525,7 @@ impl Run<'_> {
     fn procedure(
         &mut self,
         name: &ast::ObjectName,
-    ) -> SqlResult<Option<(String, Option<String>, Callable)>> {
+    ) -> RunResult<Option<(String, Option<String>, Callable)>> {
         let Some((db, module)) = self.session.procedure_module(name)? else {
             return Ok(None);
         };
@@ -563,10 +564,10 @@ impl Run<'_> {
         self.session.instance.knows_servers(&batch)?;
         let first = batch.statements.drain(..).next().map(|s| s.kind);
         let Some(StatementKind::CreateModule(stmt)) = first else {
-            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]).into());
         };
         let ModuleKind::Procedure { params, body } = stmt.kind else {
-            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]).into());
         };
         let types = TypesOf {
             session: &*self.session,

@@ -5,18 +5,25 @@ use duramen_program::outcome::{self, Reach};
 use duramen_program::program::Op;
 use duramen_tsql::ast::StatementKind;
 
+use super::failure::{Failure, Origin};
 use super::{Ended, Next, Run, checked};
 
 impl Run<'_> {
     /// An error at a step: what it ends, and where to go on.
-    pub(super) fn failed(&mut self, at: usize, error: SqlError) -> Next {
+    pub(super) fn failed(&mut self, at: usize, failure: Failure) -> Next {
+        let Failure {
+            error,
+            before,
+            origin,
+        } = failure;
+        if origin == Origin::Trigger {
+            return Next::End(Ended::Stopped);
+        }
+        let (inside, thrown) = (origin == Origin::Inside, origin == Origin::Throw);
         let line = self.program.steps[at].line as i32;
         let error = self.program.guarded(error);
-        let before = std::mem::take(&mut self.before);
-        let inside = std::mem::take(&mut self.from_inside);
-        let thrown = std::mem::take(&mut self.thrown);
         // Binding that was put off until now ends what it would have ended before the first statement.
-        let unbound = std::mem::take(&mut self.unbound) && !inside && !checked::is_deferred(&error);
+        let unbound = origin == Origin::Binding && !checked::is_deferred(&error);
         // An error of a call itself has line 0 of the procedure.
         let mut error = match inside && error.procedure.is_some() {
             true => error,

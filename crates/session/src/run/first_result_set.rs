@@ -5,10 +5,11 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_inspect::views::first_result_set::COLUMNS;
+use duramen_planner::dml;
 use duramen_program::program::{BodyOf, Op, Program};
 use duramen_program::sink::ColumnMeta;
 use duramen_program::table_types::NoTableTypes;
-use duramen_query::{Row, dml};
+use duramen_query::Row;
 use duramen_tsql::ast::{self, ExecCall, InsertSource, ModuleKind, StatementKind};
 use duramen_types::Value;
 
@@ -19,16 +20,16 @@ use crate::host::HostView;
 const DESCRIBING: usize = 35;
 
 /// Why a result is not known: the numbers of `error_type`.
-enum Failure {
+enum Undescribed {
     /// What binding says.
     Other(SqlError),
     Syntax(SqlError),
     DynamicSql(SqlError),
 }
 
-impl From<SqlError> for Failure {
-    fn from(error: SqlError) -> Failure {
-        Failure::Other(error)
+impl From<SqlError> for Undescribed {
+    fn from(error: SqlError) -> Undescribed {
+        Undescribed::Other(error)
     }
 }
 
@@ -56,7 +57,7 @@ pub fn describe(host: &HostView<'_>, args: &[Value]) -> SqlResult<Vec<Row>> {
             let inside = host.alike(&program.variables, &tables);
             of_program(&inside, &program, 0)
         }
-        Err(error) => Err(Failure::Syntax(error)),
+        Err(error) => Err(Undescribed::Syntax(error)),
     };
     Ok(match found {
         Ok(None) => Vec::new(),
@@ -65,9 +66,9 @@ pub fn describe(host: &HostView<'_>, args: &[Value]) -> SqlResult<Vec<Row>> {
             .enumerate()
             .map(|(i, c)| described(i, c))
             .collect(),
-        Err(Failure::Other(e)) => vec![failed(&e, 1, "MISC")],
-        Err(Failure::Syntax(e)) => vec![failed(&e, 2, "SYNTAX")],
-        Err(Failure::DynamicSql(e)) => vec![failed(&e, 4, "DYNAMIC_SQL")],
+        Err(Undescribed::Other(e)) => vec![failed(&e, 1, "MISC")],
+        Err(Undescribed::Syntax(e)) => vec![failed(&e, 2, "SYNTAX")],
+        Err(Undescribed::DynamicSql(e)) => vec![failed(&e, 4, "DYNAMIC_SQL")],
     })
 }
 
@@ -100,7 +101,7 @@ fn of_program(
     host: &HostView<'_>,
     program: &Program,
     depth: u32,
-) -> Result<Option<Vec<ColumnMeta>>, Failure> {
+) -> Result<Option<Vec<ColumnMeta>>, Undescribed> {
     for step in program.steps.iter() {
         let Op::Run(kind) = &step.op else { continue };
         let output = match kind {
@@ -134,10 +135,10 @@ fn of_call(
     call: &ExecCall,
     statement: &str,
     depth: u32,
-) -> Result<Option<Vec<ColumnMeta>>, Failure> {
+) -> Result<Option<Vec<ColumnMeta>>, Undescribed> {
     let dynamic = || {
         let error = SqlError::new(&messages::METADATA_OF_DYNAMIC_SQL, &[&statement]);
-        Failure::DynamicSql(error)
+        Undescribed::DynamicSql(error)
     };
     let name = match call {
         ExecCall::Procedure { name, .. } => name,

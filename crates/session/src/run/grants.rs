@@ -12,6 +12,7 @@ use duramen_program::rights::Right;
 use duramen_program::statements::Kind;
 use duramen_tsql::ast::{PermissionAction, PermissionStmt};
 
+use super::failure::RunResult;
 use super::principals::cannot;
 use super::{Run, not_supported};
 
@@ -21,7 +22,7 @@ const CLASS_SCHEMA: u8 = 3;
 const CLASS_SERVER: u8 = 100;
 
 impl Run<'_> {
-    pub(super) fn permission(&mut self, stmt: &PermissionStmt) -> SqlResult<()> {
+    pub(super) fn permission(&mut self, stmt: &PermissionStmt) -> RunResult<()> {
         let mut rights = Vec::new();
         let all = matches!(&stmt.permissions[..], [one] if is_all(one));
         for name in stmt.permissions.iter().filter(|_| !all) {
@@ -41,8 +42,8 @@ impl Run<'_> {
             && !self.session.owns(&db)?
         {
             return Err(match &stmt.on {
-                Some((_, name)) => cannot("find", "object", name.name()),
-                None => SqlError::new(&messages::PERMISSION_REFUSED, &[]),
+                Some((_, name)) => cannot("find", "object", name.name()).into(),
+                None => SqlError::new(&messages::PERMISSION_REFUSED, &[]).into(),
             });
         }
         self.define(Kind::Permission.definition(), |d| {
@@ -108,14 +109,14 @@ impl Run<'_> {
         stmt: &PermissionStmt,
         rights: &[Right],
         state: Option<u8>,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         if !self.session.database.eq_ignore_ascii_case("master") {
             let message = &messages::SERVER_PERMISSION_OUTSIDE_MASTER;
-            return Err(SqlError::new(message, &[]));
+            return Err(SqlError::new(message, &[]).into());
         }
         // Who controls the server holds all of it.
         if !self.session.server_may(Right::ControlServer) {
-            return Err(SqlError::new(&messages::PERMISSION_REFUSED, &[]));
+            return Err(SqlError::new(&messages::PERMISSION_REFUSED, &[]).into());
         }
         self.define(Kind::Permission.definition(), |d| {
             let snapshot = d.db.catalog.snapshot()?;

@@ -6,18 +6,20 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
+use duramen_events::instance::Instance;
+use duramen_planner::{Capture, Captured, dml};
 use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 use duramen_program::statements::Kind;
+use duramen_query::OutColumn;
 use duramen_query::host::{Host, Source, TableColumn};
-use duramen_query::{Capture, Captured, OutColumn, dml};
 use duramen_tsql::ast;
 use duramen_txn::TxnKind;
 use duramen_types::Value;
 
 use super::checked::Early;
+use super::failure::RunResult;
 use super::{Next, Plans, Run};
-use duramen_events::instance::Instance;
 
 /// Keeps result sets, and passes everything else on.
 struct Taking<'a> {
@@ -78,9 +80,9 @@ impl Run<'_> {
         at: usize,
         stmt: &ast::InsertStmt,
         exec: &ast::ExecStmt,
-    ) -> SqlResult<Next> {
+    ) -> RunResult<Next> {
         if self.session.state.insert_exec.is_some() {
-            return Err(SqlError::new(&messages::INSERT_EXEC_NESTED, &[]));
+            return Err(SqlError::new(&messages::INSERT_EXEC_NESTED, &[]).into());
         }
         self.writable()?;
         self.begin_implicitly()?;
@@ -120,7 +122,7 @@ impl Run<'_> {
     }
 
     /// What the table that takes the rows is: its columns must be the same when the rows are there.
-    fn shape_of(&mut self, target: &ast::Target) -> SqlResult<Option<Vec<TableColumn>>> {
+    fn shape_of(&mut self, target: &ast::Target) -> RunResult<Option<Vec<TableColumn>>> {
         let ast::TargetKind::Table(name) = &target.kind else {
             return Ok(None);
         };
@@ -136,7 +138,7 @@ impl Run<'_> {
         at: usize,
         stmt: &ast::InsertStmt,
         exec: &ast::ExecStmt,
-    ) -> SqlResult<Next> {
+    ) -> RunResult<Next> {
         let target = self.shape_of(&stmt.target)?;
         let mut taking = Taking {
             instance: self.session.instance.clone(),
@@ -153,16 +155,11 @@ impl Run<'_> {
             held: self.held,
             bound: Plans::none(self.program.steps.len()),
             early: Early::default(),
-            unbound: false,
             tables: self.tables.clone(),
             tries: self.tries.clone(),
             worst: 0,
             set_error: 0,
             place: self.place.clone(),
-            before: Vec::new(),
-            stopped: false,
-            from_inside: false,
-            thrown: false,
             line: 0,
             reported: true,
             clock: None,
@@ -175,19 +172,17 @@ impl Run<'_> {
         };
         let next = run.exec(at, exec);
         let (vars, held) = (std::mem::take(&mut run.vars), run.held);
-        let from_inside = run.from_inside;
         let Taking { sets, failed, .. } = taking;
         (self.vars, self.held) = (vars, held);
-        self.from_inside = from_inside;
         if let Some(e) = failed {
-            return Err(e);
+            return Err(e.into());
         }
         match next? {
             Next::Step => {}
             other => return Ok(other),
         }
         if self.shape_of(&stmt.target)? != target {
-            return Err(SqlError::new(&messages::INSERT_EXEC_SCHEMA_CHANGED, &[]));
+            return Err(SqlError::new(&messages::INSERT_EXEC_SCHEMA_CHANGED, &[]).into());
         }
         let sets: Vec<Captured> = sets.into_iter().map(Capture::finish).collect();
         self.bound[at] = None;

@@ -10,12 +10,14 @@ use duramen_access::temporary::is_temporary;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{Identity, NewColumn, NewTable};
 use duramen_define::Ddl;
+use duramen_planner::Binder;
 use duramen_query::host::{Source, Table};
-use duramen_query::{Binder, Cx, LockGrain, OutColumn, Plan, ScanLock};
+use duramen_query::{Cx, LockGrain, OutColumn, Plan, ScanLock};
 use duramen_tsql::ast::{self, ExprKind, Literal, SelectItem};
 use duramen_txn::{LockMode, TxnKind};
 use duramen_types::Value;
 
+use super::failure::{RunResult, binding};
 use super::{Run, command, not_supported};
 
 /// The identity column that an IDENTITY() in the list makes: its position and numbers.
@@ -26,11 +28,11 @@ impl Run<'_> {
         &mut self,
         stmt: &ast::SelectStmt,
         name: &ast::ObjectName,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let line = name.line as i32;
         let (stmt, made) = without_identity(stmt)?;
         let plan = self.ask_host(|h| Binder::new(h).parallel_select(&stmt));
-        let plan = self.binding(plan)?;
+        let plan = binding(plan)?;
         let inherits = single_table(&stmt);
         let columns = new_columns(name.name(), &plan.columns, inherits, &made);
         let columns = columns.map_err(|e| e.at_line(line))?;
@@ -57,9 +59,9 @@ impl Run<'_> {
         let transaction = self.statement_transaction("SELECT INTO");
         let point = transaction.statement_point(instance.locks.mark(&self.session.owner));
         let shown = name.name().to_owned();
-        let seat = self.session.activity.database();
+        let shared = self.session.activity.database();
         let result = (|| {
-            stored::hold(&db, &transaction, seat)?;
+            stored::hold(&db, &transaction, shared)?;
             let ddl = Ddl {
                 db: &db,
                 tx: &transaction,

@@ -7,14 +7,16 @@ use duramen_access::temporary::is_temporary;
 use duramen_access::temporary::short_name;
 use duramen_base::{ObjectId, SqlError, SqlResult, given_up, messages};
 use duramen_catalog::{MOST_COLUMNS, ModuleColumn, ModuleDef, ObjectKind};
+use duramen_planner::Binder;
 use duramen_program::program::{BodyOf, Program, same};
 use duramen_program::statements::Kind;
 use duramen_program::table_types::NoTableTypes;
-use duramen_query::{Binder, OutColumn};
+use duramen_query::OutColumn;
 use duramen_tsql::ast::{self, ModuleKind, ModuleMode};
 
 use super::callable::callable;
 use super::checked::look_at;
+use super::failure::RunResult;
 use super::{Run, trigger};
 use crate::functions_of_users::{BodyFunction, body_function};
 use crate::host::HostView;
@@ -145,9 +147,9 @@ fn family(kind: ObjectKind) -> Vec<ObjectKind> {
 
 impl Run<'_> {
     /// Errors of a definition name the module.
-    pub(super) fn create_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<()> {
+    pub(super) fn create_module(&mut self, stmt: &ast::CreateModule) -> RunResult<()> {
         let missing = self.store_module(stmt).map_err(|mut e| {
-            e.procedure = Some(stmt.name.name().to_owned());
+            e.error.procedure = Some(stmt.name.name().to_owned());
             e
         })?;
         for name in missing {
@@ -159,15 +161,12 @@ impl Run<'_> {
     }
 
     /// The procedures that it calls and that are not there.
-    fn store_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<Vec<String>> {
+    fn store_module(&mut self, stmt: &ast::CreateModule) -> RunResult<Vec<String>> {
         let line = stmt.name.line as i32;
         let kind = kind_of(&stmt.kind);
         if stmt.name.database().is_some() {
             let create = format!("CREATE/ALTER {}", word_of(kind));
-            return Err(SqlError::new(
-                &messages::DATABASE_PREFIX_NOT_ALLOWED,
-                &[&create],
-            ));
+            return Err(SqlError::new(&messages::DATABASE_PREFIX_NOT_ALLOWED, &[&create]).into());
         }
         let Checked { columns, missing } = self.check_module(stmt)?;
         let place = self.place_of_module(stmt)?;
@@ -245,7 +244,7 @@ impl Run<'_> {
     }
 
     /// Where a module is stored: a temporary procedure in tempdb.
-    fn place_of_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<ModulePlace> {
+    fn place_of_module(&mut self, stmt: &ast::CreateModule) -> RunResult<ModulePlace> {
         if !is_temporary(&stmt.name) {
             return Ok(ModulePlace {
                 database: self.session.database.to_string(),
@@ -261,13 +260,13 @@ impl Run<'_> {
         };
         let (full, new) = match (known, stmt.mode) {
             (Some(_), _) if self.session.is_anothers_procedure(&stmt.name) => {
-                return Err(self.not_there(&stmt.name));
+                return Err(self.not_there(&stmt.name).into());
             }
             (Some((_, module)), _) => (module.name.clone(), false),
-            (None, ModuleMode::Alter) => return Err(self.not_there(&stmt.name)),
+            (None, ModuleMode::Alter) => return Err(self.not_there(&stmt.name).into()),
             (None, _) => (
                 self.new_temporary(stmt.name.name(), stmt.name.line)
-                    .map_err(|e| e.with_state(3))?,
+                    .map_err(|f| f.map(|e| e.with_state(3)))?,
                 true,
             ),
         };
@@ -285,19 +284,19 @@ impl Run<'_> {
     }
 
     /// What a definition is refused for before it is stored; the columns of a view.
-    fn check_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<Checked> {
+    fn check_module(&mut self, stmt: &ast::CreateModule) -> RunResult<Checked> {
         let mut checked = Checked::default();
         if is_temporary(&stmt.name) {
             let name = stmt.name.name();
             match &stmt.kind {
                 ModuleKind::Procedure { .. } => {}
                 ModuleKind::View { .. } => {
-                    return Err(SqlError::new(&messages::TEMPORARY_VIEW, &[&name]));
+                    return Err(SqlError::new(&messages::TEMPORARY_VIEW, &[&name]).into());
                 }
                 ModuleKind::Trigger { .. } => {
-                    return Err(super::not_supported("a temporary trigger"));
+                    return Err(super::not_supported("a temporary trigger").into());
                 }
-                _ => return Err(SqlError::new(&messages::TEMPORARY_FUNCTION, &[])),
+                _ => return Err(SqlError::new(&messages::TEMPORARY_FUNCTION, &[]).into()),
             }
         }
         match &stmt.kind {
@@ -352,14 +351,14 @@ impl Run<'_> {
         stmt: &ast::CreateModule,
         program: &Program,
         function: Option<&BodyFunction>,
-    ) -> SqlResult<Vec<String>> {
+    ) -> RunResult<Vec<String>> {
         let mut tables = super::made_tables(program);
         tables.extend(function.and_then(BodyFunction::result_table));
         let returns = function.map(duramen_query::host::UserFunction::returns);
         let found = look_at(self.session, program, (&tables, returns), self.cancel);
         given_up::check()?;
         match SqlError::joined(found.errors) {
-            Some(error) => Err(error),
+            Some(error) => Err(error.into()),
             None => Ok(found
                 .missing
                 .into_iter()
@@ -369,7 +368,7 @@ impl Run<'_> {
     }
 
     /// Binds the query of an inline function. 4514 for a column without a name.
-    fn bind_inline(&mut self, parameters: &Program, query: &ast::SelectStmt) -> SqlResult<()> {
+    fn bind_inline(&mut self, parameters: &Program, query: &ast::SelectStmt) -> RunResult<()> {
         let variables = &parameters.variables;
         let host = HostView::new(self.session, variables, &[], None, self.cancel);
         let bind = || Binder::checking(&host).bound_select(query);
@@ -379,7 +378,7 @@ impl Run<'_> {
             None => Ok(()),
             Some(at) => {
                 let error = SqlError::new(&messages::FUNCTION_NO_COLUMN_NAME, &[&(at + 1)]);
-                Err(error)
+                Err(error.into())
             }
         }
     }
@@ -389,15 +388,12 @@ impl Run<'_> {
         kind: ObjectKind,
         if_exists: bool,
         names: &[ast::ObjectName],
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         for name in names {
             let line = name.line as i32;
             if name.database().is_some() {
                 let drop = format!("DROP {}", word_of(kind));
-                return Err(SqlError::new(
-                    &messages::DATABASE_PREFIX_NOT_ALLOWED,
-                    &[&drop],
-                ));
+                return Err(SqlError::new(&messages::DATABASE_PREFIX_NOT_ALLOWED, &[&drop]).into());
             }
             let found = match self.session.is_anothers_procedure(name) {
                 true => None,

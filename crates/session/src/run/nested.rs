@@ -5,13 +5,14 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
+use duramen_planner::memory::MemoryTable;
 use duramen_program::program::Program;
 use duramen_program::sink::EnvChange;
-use duramen_query::memory::MemoryTable;
 use duramen_types::Value;
 
 use super::checked::Early;
+use super::failure::RunResult;
 use super::{Ended, Place, Plans, Run, made_tables};
 
 /// How deep procedures, strings, functions and triggers may be within each other.
@@ -34,7 +35,7 @@ impl Run<'_> {
         bound: Plans,
         inputs: (Vec<Value>, Vec<Arc<MemoryTable>>),
         place: (Option<String>, Option<String>),
-    ) -> SqlResult<Inner> {
+    ) -> RunResult<Inner> {
         let count = self.session.trancount();
         let procedure = place.0.clone();
         let mut inner = self.inside(program, bound, inputs, place)?;
@@ -53,10 +54,10 @@ impl Run<'_> {
         bound: Plans,
         (mut vars, given): (Vec<Value>, Vec<Arc<MemoryTable>>),
         (procedure, database): (Option<String>, Option<String>),
-    ) -> SqlResult<Inner> {
+    ) -> RunResult<Inner> {
         if self.session.state.nesting >= MAX_NESTING {
             let limit: [&dyn std::fmt::Display; 1] = [&MAX_NESTING];
-            return Err(SqlError::new(&messages::NESTING_LEVEL_EXCEEDED, &limit));
+            return Err(SqlError::new(&messages::NESTING_LEVEL_EXCEEDED, &limit).into());
         }
         vars.resize(program.variables.len(), Value::Null);
         let mut tables = made_tables(program);
@@ -101,7 +102,6 @@ impl Run<'_> {
             vars,
             bound,
             early: Early::default(),
-            unbound: false,
             tables,
             tries: Vec::new(),
             worst: 0,
@@ -110,10 +110,6 @@ impl Run<'_> {
                 procedure,
                 caught_outside: self.place.caught_outside || !self.tries.is_empty(),
             },
-            before: Vec::new(),
-            stopped: false,
-            from_inside: false,
-            thrown: false,
             line: 0,
             reported: false,
             clock: None,

@@ -1,24 +1,25 @@
 //! Tables, indexes, statistics and schemas: which database a definition is of, and what it is called there.
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use duramen_catalog::ObjectKind;
 use duramen_program::statements::Kind;
 use duramen_tsql::ast::{self, DropKind, ObjectName};
 
+use super::failure::RunResult;
 use super::{Run, not_supported, temp};
 
 impl Run<'_> {
-    pub(super) fn create_table(&mut self, stmt: &ast::CreateTable) -> SqlResult<()> {
+    pub(super) fn create_table(&mut self, stmt: &ast::CreateTable) -> RunResult<()> {
         let (database, _) = self.session.definition_target(&stmt.name);
         if self.session.instance.database_id(&database).is_none() {
             let message = &messages::NAMED_DATABASE_DOES_NOT_EXIST;
-            return Err(SqlError::new(message, &[&database]).with_state(2));
+            return Err(SqlError::new(message, &[&database]).with_state(2).into());
         }
         let definition = Kind::CreateTable.definition();
         self.define_in(&database, definition, |d| d.create_table(stmt))
     }
 
-    pub(super) fn create_index(&mut self, stmt: &ast::CreateIndex) -> SqlResult<()> {
+    pub(super) fn create_index(&mut self, stmt: &ast::CreateIndex) -> RunResult<()> {
         let mut stmt = stmt.clone();
         let database = match &stmt.table {
             Some(name) => {
@@ -32,7 +33,7 @@ impl Run<'_> {
         self.define_in(&database, definition, |d| d.create_index(&stmt))
     }
 
-    pub(super) fn alter_index(&mut self, stmt: &ast::AlterIndex) -> SqlResult<()> {
+    pub(super) fn alter_index(&mut self, stmt: &ast::AlterIndex) -> RunResult<()> {
         let (database, table) = self.session.definition_target(&stmt.table);
         let stmt = ast::AlterIndex {
             table,
@@ -50,7 +51,7 @@ impl Run<'_> {
         &mut self,
         if_exists: bool,
         indexes: &[(String, ObjectName)],
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         indexes.iter().try_for_each(|(index, table)| {
             let (database, table) = self.session.definition_target(table);
             self.define_in(&database, Kind::DropIndex.definition(), |d| {
@@ -59,7 +60,7 @@ impl Run<'_> {
         })
     }
 
-    pub(super) fn create_statistics(&mut self, stmt: &ast::CreateStatistics) -> SqlResult<()> {
+    pub(super) fn create_statistics(&mut self, stmt: &ast::CreateStatistics) -> RunResult<()> {
         let (database, table) = self.session.definition_target(&stmt.table);
         self.define_in(&database, Kind::CreateStatistics.definition(), |d| {
             d.create_statistics(&table, stmt)
@@ -71,14 +72,14 @@ impl Run<'_> {
         table: &ObjectName,
         names: &[String],
         options: &[ast::NamedOption],
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let (database, table) = self.session.definition_target(table);
         self.define_in(&database, Kind::UpdateStatistics.definition(), |d| {
             d.update_statistics(&table, names, options)
         })
     }
 
-    fn drop_statistics(&mut self, full: &ObjectName) -> SqlResult<()> {
+    fn drop_statistics(&mut self, full: &ObjectName) -> RunResult<()> {
         let mut table = full.clone();
         let name = table.parts.pop().unwrap_or_default();
         let (database, table) = self.session.definition_target(&table);
@@ -91,7 +92,7 @@ impl Run<'_> {
         &mut self,
         table: &ObjectName,
         partitions: &[(ast::Expr, Option<ast::Expr>)],
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let (database, table) = self.session.definition_target(table);
         let parts = self.partition_numbers(partitions)?;
         self.define_in(&database, Kind::TruncateTable.definition(), |d| {
@@ -99,25 +100,25 @@ impl Run<'_> {
         })
     }
 
-    pub(super) fn create_schema(&mut self, name: &str, owner: Option<&str>) -> SqlResult<()> {
+    pub(super) fn create_schema(&mut self, name: &str, owner: Option<&str>) -> RunResult<()> {
         self.may_make_owner(owner)?;
         self.define(Kind::CreateSchema.definition(), |d| {
             d.create_schema(name, owner)
         })
     }
 
-    pub(super) fn alter_schema(&mut self, schema: &str, name: &ObjectName) -> SqlResult<()> {
+    pub(super) fn alter_schema(&mut self, schema: &str, name: &ObjectName) -> RunResult<()> {
         let definition = Kind::AlterSchema.definition();
         self.define(definition, |d| d.transfer(schema, name))
     }
 
-    fn drop_table(&mut self, name: &ObjectName, if_exists: bool) -> SqlResult<()> {
+    fn drop_table(&mut self, name: &ObjectName, if_exists: bool) -> RunResult<()> {
         let (database, target) = self.session.definition_target(name);
         self.not_bound(&database, &target, Kind::DropTable.row().name)?;
         let dropped = self.define_in(&database, Kind::DropTable.definition(), |d| {
             d.drop_table(&target, if_exists)
         });
-        dropped.map_err(|e| temp::shown_as(e, &target, name))
+        dropped.map_err(|f| f.map(|e| temp::shown_as(e, &target, name)))
     }
 
     /// DROP of what is called by its name alone.
@@ -126,7 +127,7 @@ impl Run<'_> {
         kind: DropKind,
         if_exists: bool,
         names: &[ObjectName],
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let mut each = names.iter();
         match kind {
             DropKind::Table => each.try_for_each(|n| self.drop_table(n, if_exists)),
@@ -147,7 +148,7 @@ impl Run<'_> {
             DropKind::Trigger => self.drop_modules(ObjectKind::TRIGGER, if_exists, names),
             DropKind::Synonym => self.drop_modules(ObjectKind::SYNONYM, if_exists, names),
             DropKind::Sequence | DropKind::Default | DropKind::Rule => {
-                Err(not_supported(&format!("DROP {kind:?}").to_uppercase()))
+                Err(not_supported(&format!("DROP {kind:?}").to_uppercase()).into())
             }
         }
     }

@@ -1,6 +1,6 @@
 //! SET options.
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use duramen_core::security::set_options::of_option;
 use duramen_program::sink::EnvChange;
 use duramen_query::host::{Host, Source};
@@ -8,25 +8,26 @@ use duramen_tsql::ast;
 use duramen_txn::IsolationLevel;
 use duramen_types::{DateOrder, Value};
 
+use super::failure::RunResult;
 use super::{Run, not_supported};
 
 impl Run<'_> {
     /// What an option needs to be on, which its row says; one without a row is refused, whoever asks.
-    fn may_set(&self, name: &str, on: bool) -> SqlResult<()> {
+    fn may_set(&self, name: &str, on: bool) -> RunResult<()> {
         let Some(needs) = of_option(name) else {
-            return Err(not_supported(&format!("SET {name}")));
+            return Err(not_supported(&format!("SET {name}")).into());
         };
         if !on {
             return Ok(());
         }
-        self.session.caller().require(&needs, &[], |first| {
+        Ok(self.session.caller().require(&needs, &[], |first| {
             let right = first.map_or("", |(need, _)| need.right.name());
             let args: [&dyn std::fmt::Display; 2] = [&right, &self.session.database];
             SqlError::new(&messages::DATABASE_PERMISSION_DENIED, &args)
-        })
+        })?)
     }
 
-    pub(super) fn set_option(&mut self, at: usize, option: &ast::SetOption) -> SqlResult<()> {
+    pub(super) fn set_option(&mut self, at: usize, option: &ast::SetOption) -> RunResult<()> {
         match option {
             ast::SetOption::OnOff { names, on } => {
                 names.iter().try_for_each(|n| self.may_set(n, *on))?;
@@ -48,7 +49,7 @@ impl Run<'_> {
                     .iter()
                     .try_for_each(|n| match n.starts_with("SHOWPLAN_") {
                         true => self.set_showplan(n, *on),
-                        false => self.session.options.set_switch(n, *on),
+                        false => Ok(self.session.options.set_switch(n, *on)?),
                     })
             }
             ast::SetOption::IsolationLevel(level) => {
@@ -75,36 +76,34 @@ impl Run<'_> {
     }
 
     /// One table of the session may take explicit identity values.
-    fn identity_insert(&mut self, name: &ast::ObjectName, on: bool) -> SqlResult<()> {
+    fn identity_insert(&mut self, name: &ast::ObjectName, on: bool) -> RunResult<()> {
         let found = self.ask_host(|h| h.target(name))?;
         let Some(Source::Table(table)) = found else {
             let error = SqlError::new(&messages::OBJECT_NOT_FOUND, &[&name.display()]);
-            return Err(error);
+            return Err(error.into());
         };
         if !table.columns().iter().any(|c| c.identity) {
             let error = SqlError::new(&messages::NO_IDENTITY_PROPERTY, &[&name.display()]);
-            return Err(error);
+            return Err(error.into());
         }
-        let full = table.full_name().to_owned();
-        let current = &mut self.session.state.identity_insert;
-        let mine = current.as_deref() == Some(full.as_str());
-        match (on, current.as_deref()) {
-            (true, Some(other)) if !mine => {
-                let mut parts = other.split('.');
-                let mut part = || parts.next().unwrap_or_default();
-                let (database, schema, table) = (part(), part(), part());
-                let args: [&dyn std::fmt::Display; 4] =
-                    [&database, &schema, &table, &name.display()];
-                return Err(SqlError::new(&messages::IDENTITY_INSERT_ALREADY_ON, &args));
-            }
-            (true, _) => *current = Some(full),
-            (false, _) if mine => *current = None,
-            (false, _) => {}
+        let id = table.stored_id();
+        let new = id.and_then(|id| self.session.identity_insert_of(id));
+        let mine = new.is_some() && self.session.state.identity_insert == new;
+        if on
+            && !mine
+            && let Some(other) = self.session.identity_insert_name()?
+        {
+            let [database, schema, table] = &other;
+            let args: [&dyn std::fmt::Display; 4] = [database, schema, table, &name.display()];
+            return Err(SqlError::new(&messages::IDENTITY_INSERT_ALREADY_ON, &args).into());
+        }
+        if on || mine {
+            self.session.state.identity_insert = new.filter(|_| on);
         }
         Ok(())
     }
 
-    pub(super) fn set_value(&mut self, at: usize, name: &str, value: &Value) -> SqlResult<()> {
+    pub(super) fn set_value(&mut self, at: usize, name: &str, value: &Value) -> RunResult<()> {
         let options = &mut self.session.options;
         match (name, value.as_i64(), value.as_text()) {
             ("LOCK_TIMEOUT", Some(ms), _) => {
@@ -117,7 +116,11 @@ impl Run<'_> {
                 let bytes = match value {
                     Value::Binary(b) => b.clone(),
                     Value::VarChar(b) => b.clone(),
-                    _ => return Err(not_supported("SET CONTEXT_INFO of other than binary data")),
+                    _ => {
+                        return Err(
+                            not_supported("SET CONTEXT_INFO of other than binary data").into()
+                        );
+                    }
                 };
                 let session = &mut *self.session;
                 session.state.context.set_info(bytes);
@@ -130,7 +133,7 @@ impl Run<'_> {
             ("ROWCOUNT", Some(n), _) if n >= 0 => options.rowcount = n as u64,
             ("DATEFIRST", Some(n), _) => {
                 if !(1..=7).contains(&n) {
-                    return Err(SqlError::new(&messages::DATEFIRST_OUT_OF_RANGE, &[&n]));
+                    return Err(SqlError::new(&messages::DATEFIRST_OUT_OF_RANGE, &[&n]).into());
                 }
                 options.datefirst = n as u8;
                 options.explicit.datefirst = true;
@@ -140,12 +143,12 @@ impl Run<'_> {
                     options.date_order = order;
                     options.explicit.dateformat = true;
                 }
-                None => return Err(SqlError::new(&messages::DATEFORMAT_INVALID, &[&f])),
+                None => return Err(SqlError::new(&messages::DATEFORMAT_INVALID, &[&f]).into()),
             },
             ("LANGUAGE", _, Some(l)) => {
                 let old = options.language.data().name.to_owned();
                 if !options.set_language(&l) {
-                    return Err(SqlError::new(&messages::SET_LANGUAGE_FAILED, &[&l]));
+                    return Err(SqlError::new(&messages::SET_LANGUAGE_FAILED, &[&l]).into());
                 }
                 let new = options.language.data().name.to_owned();
                 let info = SqlError::new(&messages::CHANGED_LANGUAGE, &[&new]);
@@ -163,7 +166,7 @@ impl Run<'_> {
                 self.session.owner.set_deadlock_priority(priority);
             }
             ("QUERY_GOVERNOR_COST_LIMIT", Some(0), _) => {}
-            _ => return Err(not_supported(&format!("SET {name}"))),
+            _ => return Err(not_supported(&format!("SET {name}")).into()),
         }
         Ok(())
     }

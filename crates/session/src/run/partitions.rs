@@ -1,16 +1,17 @@
 //! Statements about partitions: their values are evaluated before the definition begins.
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use duramen_define::parameter_type;
+use duramen_planner::Binder;
 use duramen_program::statements::Kind;
-use duramen_query::Binder;
 use duramen_tsql::ast::{self, PartitionStmt};
 use duramen_types::{SqlType, TypeId, Value};
 
 use super::Run;
+use super::failure::{Failure, RunResult};
 
 impl Run<'_> {
-    pub(super) fn partition(&mut self, stmt: &PartitionStmt) -> SqlResult<()> {
+    pub(super) fn partition(&mut self, stmt: &PartitionStmt) -> RunResult<()> {
         match stmt {
             PartitionStmt::CreateFunction {
                 name,
@@ -41,7 +42,7 @@ impl Run<'_> {
             }),
             PartitionStmt::AlterFunction { name, split, value } => {
                 let Some(e) = value else {
-                    return Err(SqlError::new(&messages::PARTITION_VALUE_MISSING, &[]));
+                    return Err(SqlError::new(&messages::PARTITION_VALUE_MISSING, &[]).into());
                 };
                 let value = match self.type_of_function(name)? {
                     Some(ty) => self.boundary(ty, 1, e)?,
@@ -66,7 +67,7 @@ impl Run<'_> {
         }
     }
 
-    fn type_of_function(&self, name: &str) -> SqlResult<Option<SqlType>> {
+    fn type_of_function(&self, name: &str) -> RunResult<Option<SqlType>> {
         let databases = &self.session.instance.databases;
         let Some(db) = databases.find(&self.session.database) else {
             return Ok(None);
@@ -76,11 +77,12 @@ impl Run<'_> {
     }
 
     /// A boundary as a value of the function's type: 7705 when it cannot be one, 7720 when it would lose something.
-    fn boundary(&mut self, ty: SqlType, ordinal: i32, e: &ast::Expr) -> SqlResult<Value> {
+    fn boundary(&mut self, ty: SqlType, ordinal: i32, e: &ast::Expr) -> RunResult<Value> {
         let failed = |e: SqlError| match e.number == messages::VARIABLE_NOT_DECLARED.number {
             true => e,
             false => SqlError::new(&messages::PARTITION_VALUE_TYPE, &[&ordinal]),
         };
+        let failed = |f: Box<Failure>| f.map(failed);
         let value = |run: &mut Self, ty: SqlType| {
             let bound = run.ask_host(|h| Binder::new(h).assigned("", ty, None, e))?;
             run.evaluate(&bound, |e, cx| e.eval(&[], cx))
@@ -105,7 +107,7 @@ impl Run<'_> {
             let own = value(self, SqlType { id, ..ty }).map_err(failed)?;
             if whole != own {
                 let message = &messages::PARTITION_VALUE_TRUNCATED;
-                return Err(SqlError::new(message, &[&ordinal]));
+                return Err(SqlError::new(message, &[&ordinal]).into());
             }
         }
         value(self, ty).map_err(failed)
@@ -115,7 +117,7 @@ impl Run<'_> {
     pub(super) fn partition_numbers(
         &mut self,
         given: &[(ast::Expr, Option<ast::Expr>)],
-    ) -> SqlResult<Vec<(i64, i64)>> {
+    ) -> RunResult<Vec<(i64, i64)>> {
         let mut out = Vec::new();
         for (first, last) in given {
             let from = self.partition_number(first)?;
@@ -128,7 +130,7 @@ impl Run<'_> {
         Ok(out)
     }
 
-    pub(super) fn partition_number(&mut self, e: &ast::Expr) -> SqlResult<i64> {
+    pub(super) fn partition_number(&mut self, e: &ast::Expr) -> RunResult<i64> {
         let ty = SqlType::BIGINT;
         let bound = self.ask_host(|h| Binder::new(h).assigned("", ty, None, e))?;
         let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;

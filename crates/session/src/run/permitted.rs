@@ -9,13 +9,14 @@ use std::fmt::Display;
 use duramen_access::open_db::OpenDb;
 use duramen_access::temporary::is_temporary;
 use duramen_base::planted::{self, Bug};
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use duramen_catalog::SCHEMA_SYS;
 use duramen_core::security::On;
 use duramen_program::rights::{Needs, Right};
 use duramen_program::statements::Kind;
 use duramen_tsql::ast::{self, DropKind, ModuleKind, ModuleMode, StatementKind};
 
+use super::failure::RunResult;
 use super::{Run, not_supported};
 
 type Refusal<'a> = &'a dyn Fn() -> SqlError;
@@ -23,12 +24,12 @@ type Refusal<'a> = &'a dyn Fn() -> SqlError;
 impl Run<'_> {
     /// The statement may run, or the error that refuses it.
     #[expect(clippy::too_many_lines, reason = "one arm a statement")]
-    pub(super) fn permitted(&mut self, kind: Kind, statement: &StatementKind) -> SqlResult<()> {
+    pub(super) fn permitted(&mut self, kind: Kind, statement: &StatementKind) -> RunResult<()> {
         self.session.state.write_to_ask = None;
         let row = kind.row();
         let right = match row.needs {
             // Nothing runs it.
-            Needs::NotHere => return Err(not_supported(row.name)),
+            Needs::NotHere => return Err(not_supported(row.name).into()),
             Needs::AnyOf(all) => all[0].right,
             // One's own, or asked where more is known.
             Needs::Public(_) | Needs::Members(_) => return Ok(()),
@@ -138,13 +139,15 @@ impl Run<'_> {
             | StatementKind::SaveTran { .. }
             | StatementKind::ExecuteAs { .. }
             | StatementKind::Revert
-            | StatementKind::Dbcc(_) => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[])),
+            | StatementKind::Dbcc(_) => {
+                Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[]).into())
+            }
         }
     }
 
     /// INSERT, UPDATE and DELETE: the right to change the target, SELECT where its columns are read, INSERT where OUTPUT
     /// goes to.
-    fn may_change(&mut self, kind: &StatementKind, right: Right) -> SqlResult<()> {
+    fn may_change(&mut self, kind: &StatementKind, right: Right) -> RunResult<()> {
         let (target, from, ctes, output, reads) = match kind {
             StatementKind::Insert(s) => {
                 let output = s.output.as_ref();
@@ -163,7 +166,7 @@ impl Run<'_> {
                 let reads = output.is_some() || s.where_.is_some() || !s.from.is_empty();
                 (&s.target, &s.from[..], &s.ctes, output, reads)
             }
-            StatementKind::InsertBulk(s) => return self.session.require_on(&s.table, right),
+            StatementKind::InsertBulk(s) => return Ok(self.session.require_on(&s.table, right)?),
             _ => return Ok(()),
         };
         if let Some((ast::TargetKind::Table(into), _)) = output.and_then(|o| o.into.as_ref()) {
@@ -173,7 +176,7 @@ impl Run<'_> {
     }
 
     /// REFERENCES on the tables that foreign keys refer to: a key tells which values are there, and keeps them there.
-    fn may_refer(&self, kind: &StatementKind) -> SqlResult<()> {
+    fn may_refer(&self, kind: &StatementKind) -> RunResult<()> {
         let (elements, own) = match kind {
             StatementKind::CreateTable(s) => (&s.elements, &s.name),
             StatementKind::AlterTable(s) => match &s.action {
@@ -201,7 +204,7 @@ impl Run<'_> {
 
     /// 15151 for the owner of a new schema that is neither the session's user nor a role of its, unless it owns the database:
     /// IMPERSONATE can be given to nobody.
-    pub(super) fn may_make_owner(&self, owner: Option<&str>) -> SqlResult<()> {
+    pub(super) fn may_make_owner(&self, owner: Option<&str>) -> RunResult<()> {
         let Some(owner) = owner.filter(|_| !self.session.who.sysadmin) else {
             return Ok(());
         };
@@ -213,12 +216,12 @@ impl Run<'_> {
         let own = self.session.roles_in(&db)?;
         match self.session.owns(&db)? || user.is_some_and(|u| u != 0 && own.contains(&u)) {
             true => Ok(()),
-            false => Err(super::principals::cannot("find", "user", owner)),
+            false => Err(super::principals::cannot("find", "user", owner).into()),
         }
     }
 
     /// CREATE, ALTER and DROP DATABASE.
-    fn may_administer(&self, kind: &StatementKind, right: Right) -> SqlResult<()> {
+    fn may_administer(&self, kind: &StatementKind, right: Right) -> RunResult<()> {
         match kind {
             StatementKind::AlterDatabase(s) => {
                 let name = s
@@ -228,13 +231,15 @@ impl Run<'_> {
                 let may = self.owns(&name)? || self.session.server_may(Right::AlterAnyDatabase);
                 match may {
                     true => Ok(()),
-                    false => Err(SqlError::new(&messages::ALTER_DATABASE_NO_ACCESS, &[&name])),
+                    false => {
+                        Err(SqlError::new(&messages::ALTER_DATABASE_NO_ACCESS, &[&name]).into())
+                    }
                 }
             }
             StatementKind::DropDatabase { names, .. } => {
                 for n in names {
                     if !self.owns(n)? && !self.session.server_may(Right::AlterAnyDatabase) {
-                        return Err(dropped("database", n));
+                        return Err(dropped("database", n).into());
                     }
                 }
                 Ok(())
@@ -244,28 +249,28 @@ impl Run<'_> {
     }
 
     /// A right of the server, or the refusal.
-    fn of_server(&self, right: Right, refused: Refusal<'_>) -> SqlResult<()> {
+    fn of_server(&self, right: Right, refused: Refusal<'_>) -> RunResult<()> {
         match self.session.server_may(right) {
             true => Ok(()),
-            false => Err(refused()),
+            false => Err(refused().into()),
         }
     }
 
     /// A right of the current database, or the refusal, which gets its name.
-    fn in_current(&self, right: Right, refused: &dyn Fn(&str) -> SqlError) -> SqlResult<()> {
+    fn in_current(&self, right: Right, refused: &dyn Fn(&str) -> SqlError) -> RunResult<()> {
         let name = self.session.database.to_string();
         let Some(db) = self.session.instance.databases.find(&name) else {
             return Ok(());
         };
         match self.session.may(&db, right, On::Database)? {
             true => Ok(()),
-            false => Err(refused(&name)),
+            false => Err(refused(&name).into()),
         }
     }
 
-    fn owns(&self, database: &str) -> SqlResult<bool> {
+    fn owns(&self, database: &str) -> RunResult<bool> {
         match self.session.instance.databases.find(database) {
-            Some(db) => self.session.owns(&db),
+            Some(db) => Ok(self.session.owns(&db)?),
             None => Ok(false),
         }
     }
@@ -279,7 +284,7 @@ impl Run<'_> {
         ctes: &[ast::Cte],
         asked: Right,
         reads: bool,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let Some(name) = named(target) else {
             return Ok(());
         };
@@ -297,7 +302,7 @@ impl Run<'_> {
         }
         self.session.require_on(name, asked)?;
         match reads {
-            true => self.session.require_on(name, Right::Select),
+            true => Ok(self.session.require_on(name, Right::Select)?),
             false => Ok(()),
         }
     }
@@ -308,7 +313,7 @@ impl Run<'_> {
         right: Right,
         what: &str,
         name: Option<&ast::ObjectName>,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         if name.is_some_and(is_temporary) {
             return Ok(());
         }
@@ -325,7 +330,7 @@ impl Run<'_> {
         };
         self.session.may_enter(&db)?;
         if !self.session.may(&db, right, On::Database)? {
-            return Err(in_database(what, &db.db.name));
+            return Err(in_database(what, &db.db.name).into());
         }
         let Some(name) = name else { return Ok(()) };
         let shown = name.schema().unwrap_or("dbo");
@@ -335,11 +340,11 @@ impl Run<'_> {
         };
         match self.session.may(&db, Right::Alter, On::Schema(schema.id))? {
             true => Ok(()),
-            false => Err(SqlError::new(&messages::SCHEMA_NOT_FOUND, &[&shown])),
+            false => Err(SqlError::new(&messages::SCHEMA_NOT_FOUND, &[&shown]).into()),
         }
     }
 
-    fn may_define(&self, s: &ast::CreateModule, right: Right, what: &str) -> SqlResult<()> {
+    fn may_define(&self, s: &ast::CreateModule, right: Right, what: &str) -> RunResult<()> {
         let kind = match &s.kind {
             ModuleKind::View { .. } => "view",
             ModuleKind::Procedure { .. } => "procedure",
@@ -359,13 +364,13 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn may_alter(&self, name: &ast::ObjectName) -> SqlResult<()> {
+    pub(super) fn may_alter(&self, name: &ast::ObjectName) -> RunResult<()> {
         self.may(name, Right::Alter, &|| {
             SqlError::new(&messages::OBJECT_NOT_FOUND, &[&name.display()])
         })
     }
 
-    fn may_drop(&self, kind: DropKind, right: Right, name: &ast::ObjectName) -> SqlResult<()> {
+    fn may_drop(&self, kind: DropKind, right: Right, name: &ast::ObjectName) -> RunResult<()> {
         let what = match kind {
             // These say what they refuse of whom.
             DropKind::Login | DropKind::User | DropKind::Role => return Ok(()),
@@ -401,7 +406,7 @@ impl Run<'_> {
     }
 
     /// A right on a schema of the current database; where there is none, on the database.
-    fn may_in_schema(&self, schema: &str, right: Right, refused: Refusal<'_>) -> SqlResult<()> {
+    fn may_in_schema(&self, schema: &str, right: Right, refused: Refusal<'_>) -> RunResult<()> {
         let Some(db) = self.session.instance.databases.find(&self.session.database) else {
             return Ok(());
         };
@@ -410,12 +415,12 @@ impl Run<'_> {
         let on = found.unwrap_or(On::Database);
         match self.session.may(&db, right, on)? {
             true => Ok(()),
-            false => Err(refused()),
+            false => Err(refused().into()),
         }
     }
 
     /// A right on an object; where there is none, on its database: nobody learns which of the two is missing.
-    fn may(&self, name: &ast::ObjectName, right: Right, refused: Refusal<'_>) -> SqlResult<()> {
+    fn may(&self, name: &ast::ObjectName, right: Right, refused: Refusal<'_>) -> RunResult<()> {
         if is_temporary(name) {
             return Ok(());
         }
@@ -427,11 +432,11 @@ impl Run<'_> {
         let on = self.object_in(&db, name)?.unwrap_or(On::Database);
         match self.session.may(&db, right, on)? {
             true => Ok(()),
-            false => Err(refused()),
+            false => Err(refused().into()),
         }
     }
 
-    fn object(&self, name: &ast::ObjectName) -> SqlResult<Option<On>> {
+    fn object(&self, name: &ast::ObjectName) -> RunResult<Option<On>> {
         let database = name.database().unwrap_or(&self.session.database);
         match self.session.instance.databases.find(database) {
             Some(db) => self.object_in(&db, name),
@@ -439,7 +444,7 @@ impl Run<'_> {
         }
     }
 
-    fn object_in(&self, db: &OpenDb, name: &ast::ObjectName) -> SqlResult<Option<On>> {
+    fn object_in(&self, db: &OpenDb, name: &ast::ObjectName) -> RunResult<Option<On>> {
         let snapshot = db.catalog.snapshot()?;
         let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
         let found = schema.and_then(|s| snapshot.find(s.id, name.name()));

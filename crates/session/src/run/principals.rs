@@ -6,13 +6,15 @@
 use std::fmt::Display;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::security::{LOGIN_SA, SERVER_PUBLIC, SERVER_ROLES, SYSADMIN, moment};
+use duramen_catalog::now;
+use duramen_catalog::security::{LOGIN_SA, SERVER_PUBLIC, SERVER_ROLES, SYSADMIN};
 use duramen_catalog::{LoginDef, Security};
 use duramen_core::security::{is_above, password};
 use duramen_program::rights::Right;
 use duramen_program::statements::Kind;
 use duramen_tsql::ast::{self, NamedOption, OptionValue};
 
+use super::failure::RunResult;
 use super::{Run, not_supported};
 
 /// The option of that name, with what it is set to.
@@ -41,7 +43,7 @@ fn cannot_at_all(verb: &str, what: &str, name: &str) -> SqlError {
 
 impl Run<'_> {
     /// CREATE or ALTER LOGIN, USER, ROLE, SERVER ROLE.
-    pub(super) fn principal(&mut self, stmt: &ast::PrincipalStmt) -> SqlResult<()> {
+    pub(super) fn principal(&mut self, stmt: &ast::PrincipalStmt) -> RunResult<()> {
         match (stmt.kind.as_str(), stmt.alter) {
             ("LOGIN", false) => self.create_login(stmt),
             ("LOGIN", true) => self.alter_login(stmt),
@@ -53,7 +55,7 @@ impl Run<'_> {
         }
     }
 
-    fn security_of_master(&self) -> SqlResult<std::sync::Arc<Security>> {
+    fn security_of_master(&self) -> RunResult<std::sync::Arc<Security>> {
         let master = self.session.instance.databases.master()?;
         Ok(master.catalog.snapshot()?.security.clone())
     }
@@ -68,14 +70,14 @@ impl Run<'_> {
     }
 
     /// 15247 for who may not change logins.
-    fn may_alter_logins(&self) -> SqlResult<()> {
+    fn may_alter_logins(&self) -> RunResult<()> {
         match self.session.server_may(Right::AlterAnyLogin) {
             true => Ok(()),
-            false => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[])),
+            false => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[]).into()),
         }
     }
 
-    fn create_login(&mut self, stmt: &ast::PrincipalStmt) -> SqlResult<()> {
+    fn create_login(&mut self, stmt: &ast::PrincipalStmt) -> RunResult<()> {
         self.may_alter_logins()?;
         let security = self.security_of_master()?;
         let name = &stmt.name;
@@ -83,15 +85,15 @@ impl Run<'_> {
             .iter()
             .any(|(_, r)| r.eq_ignore_ascii_case(name));
         if reserved || security.login(name).is_some() {
-            return Err(SqlError::new(&messages::LOGIN_ALREADY_EXISTS, &[name]));
+            return Err(SqlError::new(&messages::LOGIN_ALREADY_EXISTS, &[name]).into());
         }
         if name.contains('\\') {
-            return Err(SqlError::new(&messages::INVALID_NAME_CHARACTERS, &[name]));
+            return Err(SqlError::new(&messages::INVALID_NAME_CHARACTERS, &[name]).into());
         }
         let Some(given) = option(&stmt.options, "PASSWORD") else {
-            return Err(not_supported("CREATE LOGIN without PASSWORD"));
+            return Err(not_supported("CREATE LOGIN without PASSWORD").into());
         };
-        let time = moment();
+        let time = now();
         let mut login = LoginDef {
             id: self
                 .session
@@ -115,10 +117,10 @@ impl Run<'_> {
         if let Some(sid) = option(&stmt.options, "SID") {
             login.sid = match &sid.value {
                 Some(OptionValue::Binary(b)) if b.len() == 16 => b.clone(),
-                _ => return Err(SqlError::new(&messages::SID_LENGTH, &[])),
+                _ => return Err(SqlError::new(&messages::SID_LENGTH, &[]).into()),
             };
             if security.login_of(&login.sid).is_some() {
-                return Err(SqlError::new(&messages::SID_IN_USE, &[]));
+                return Err(SqlError::new(&messages::SID_IN_USE, &[]).into());
             }
         }
         self.define_in("master", Kind::CreateLogin.definition(), |d| {
@@ -132,7 +134,7 @@ impl Run<'_> {
         login: &mut LoginDef,
         options: &[NamedOption],
         alter: bool,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         for o in options {
             match o.name.as_str() {
                 "PASSWORD" | "HASHED" | "OLD_PASSWORD" | "UNLOCK" => {}
@@ -149,7 +151,7 @@ impl Run<'_> {
                     let mut own = duramen_program::options::Options::default();
                     if !own.set_language(&word(o)) {
                         let message = &messages::INVALID_LANGUAGE_NAME;
-                        return Err(SqlError::new(message, &[&word(o)]));
+                        return Err(SqlError::new(message, &[&word(o)]).into());
                     }
                     login.language = own.language.data().name.to_owned();
                 }
@@ -159,19 +161,19 @@ impl Run<'_> {
                 }
                 "CHECK_EXPIRATION" => {
                     if o.value.as_ref().and_then(OptionValue::as_on_off) != Some(false) {
-                        return Err(not_supported("CHECK_EXPIRATION = ON"));
+                        return Err(not_supported("CHECK_EXPIRATION = ON").into());
                     }
                 }
-                other => return Err(not_supported(&format!("LOGIN ... {other}"))),
+                other => return Err(not_supported(&format!("LOGIN ... {other}")).into()),
             }
         }
         Ok(())
     }
 
-    fn alter_login(&mut self, stmt: &ast::PrincipalStmt) -> SqlResult<()> {
+    fn alter_login(&mut self, stmt: &ast::PrincipalStmt) -> RunResult<()> {
         let security = self.security_of_master()?;
         let Some(found) = security.login(&stmt.name) else {
-            return Err(cannot("alter", "login", &stmt.name));
+            return Err(cannot("alter", "login", &stmt.name).into());
         };
         let mut login = found.clone();
         let old = option(&stmt.options, "OLD_PASSWORD");
@@ -184,7 +186,7 @@ impl Run<'_> {
         if !(own && only_password) {
             let may = self.session.server_may(Right::AlterAnyLogin);
             if !may || !self.reaches(login.id, &security) {
-                return Err(cannot("alter", "login", &stmt.name));
+                return Err(cannot("alter", "login", &stmt.name).into());
             }
         }
         if let Some(old) = old {
@@ -192,8 +194,10 @@ impl Run<'_> {
             match &login.hash {
                 Some(hash) if matches(hash) => {}
                 // The first password of sa is not known to this room.
-                None => return Err(not_supported("OLD_PASSWORD with the first password of sa")),
-                Some(_) => return Err(cannot("alter", "login", &stmt.name)),
+                None => {
+                    return Err(not_supported("OLD_PASSWORD with the first password of sa").into());
+                }
+                Some(_) => return Err(cannot("alter", "login", &stmt.name).into()),
             }
         }
         self.set_login(&mut login, &stmt.options, true)?;
@@ -205,7 +209,7 @@ impl Run<'_> {
                     .iter()
                     .any(|(_, r)| r.eq_ignore_ascii_case(&name))
             {
-                return Err(SqlError::new(&messages::LOGIN_ALREADY_EXISTS, &[&name]));
+                return Err(SqlError::new(&messages::LOGIN_ALREADY_EXISTS, &[&name]).into());
             }
             login.name = name;
         }
@@ -219,27 +223,27 @@ impl Run<'_> {
                 _ => {}
             }
         }
-        login.modified = moment();
+        login.modified = now();
         self.define_in("master", Kind::AlterLogin.definition(), |d| {
             d.db.catalog.put_login(d.tx, &login)
         })
     }
 
-    pub(super) fn drop_login(&mut self, name: &str) -> SqlResult<()> {
+    pub(super) fn drop_login(&mut self, name: &str) -> RunResult<()> {
         self.may_alter_logins()?;
         let security = self.security_of_master()?;
         let Some(login) = security.login(name) else {
-            return Err(cannot("drop", "login", name));
+            return Err(cannot("drop", "login", name).into());
         };
         if login.id == LOGIN_SA {
-            return Err(cannot_at_all("drop", "login", name));
+            return Err(cannot_at_all("drop", "login", name).into());
         }
         let id = login.id;
         if self.session.instance.is_logged_in(id) {
-            return Err(SqlError::new(&messages::LOGIN_IN_USE, &[&login.name]));
+            return Err(SqlError::new(&messages::LOGIN_IN_USE, &[&login.name]).into());
         }
         if !self.reaches(id, &security) {
-            return Err(cannot("drop", "login", name));
+            return Err(cannot("drop", "login", name).into());
         }
         self.owns_no_database(&login.name, &login.sid)?;
         self.define_in("master", Kind::DropLogin.definition(), |d| {
@@ -248,35 +252,35 @@ impl Run<'_> {
     }
 
     /// ALTER SERVER ROLE ... ADD | DROP MEMBER.
-    fn alter_server_role(&mut self, stmt: &ast::PrincipalStmt) -> SqlResult<()> {
+    fn alter_server_role(&mut self, stmt: &ast::PrincipalStmt) -> RunResult<()> {
         let security = self.security_of_master()?;
         let named = SERVER_ROLES
             .iter()
             .find(|(_, r)| r.eq_ignore_ascii_case(&stmt.name));
         let Some((role, _)) = named else {
-            return Err(cannot("alter", "server role", &stmt.name));
+            return Err(cannot("alter", "server role", &stmt.name).into());
         };
         if *role == SERVER_PUBLIC {
-            return Err(SqlError::new(&messages::PUBLIC_MEMBERSHIP, &[]));
+            return Err(SqlError::new(&messages::PUBLIC_MEMBERSHIP, &[]).into());
         }
         for o in &stmt.options {
             let add = match o.name.as_str() {
                 "ADD MEMBER" => true,
                 "DROP MEMBER" => false,
-                other => return Err(not_supported(&format!("ALTER SERVER ROLE {other}"))),
+                other => return Err(not_supported(&format!("ALTER SERVER ROLE {other}")).into()),
             };
             let member = word(o);
             let verb = if add { "add" } else { "drop" };
             let Some(login) = security.login(&member) else {
-                return Err(cannot(verb, "server principal", &member));
+                return Err(cannot(verb, "server principal", &member).into());
             };
             // Who is in a fixed role of the server may add others to it.
             let own = security.server_roles_of(self.session.who.login);
             if !self.session.who.sysadmin && !own.contains(role) {
-                return Err(cannot("alter", "server role", &stmt.name));
+                return Err(cannot("alter", "server role", &stmt.name).into());
             }
             if login.id == LOGIN_SA {
-                return Err(SqlError::new(&messages::SPECIAL_PRINCIPAL, &[&"sa"]));
+                return Err(SqlError::new(&messages::SPECIAL_PRINCIPAL, &[&"sa"]).into());
             }
             let pair = (*role, login.id);
             self.define_in("master", Kind::AlterServerRole.definition(), |d| {

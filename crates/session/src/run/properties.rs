@@ -17,6 +17,7 @@ use duramen_types::Value;
 
 use super::arguments::Arguments;
 use super::exec::Called;
+use super::failure::RunResult;
 use super::{Run, not_supported};
 
 const LEVELS: [(&str, &str); 3] = [
@@ -26,14 +27,11 @@ const LEVELS: [(&str, &str); 3] = [
 ];
 
 impl Run<'_> {
-    pub(super) fn change_property(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+    pub(super) fn change_property(&mut self, args: &Arguments<'_>) -> RunResult<Called> {
         let (called, procedure) = (args.row.name, args.row.procedure);
         let drops = procedure == Procedure::DropProperty;
         let Some(name) = args.text("@name").filter(|n| !n.is_empty()) else {
-            return Err(SqlError::new(
-                &messages::INVALID_PROCEDURE_OPTION,
-                &[&called],
-            ));
+            return Err(SqlError::new(&messages::INVALID_PROCEDURE_OPTION, &[&called]).into());
         };
         let value = match args.given("@value").map(|t| (t.ty, t.value.clone())) {
             None | Some((_, Value::Null)) => Value::Null,
@@ -45,7 +43,7 @@ impl Run<'_> {
             .unwrap_or(0)
             > 7500
         {
-            return Err(SqlError::new(&messages::PROPERTY_TOO_LONG, &[]));
+            return Err(SqlError::new(&messages::PROPERTY_TOO_LONG, &[]).into());
         }
         let mut levels = Vec::new();
         for (n, (kind, of)) in LEVELS.iter().enumerate() {
@@ -55,10 +53,9 @@ impl Run<'_> {
                 (Some(kind), Some(of)) if levels.len() == n => levels.push((kind, of)),
                 (None, None) => {}
                 _ => {
-                    return Err(SqlError::new(
-                        &messages::INVALID_PROCEDURE_OPTION,
-                        &[&called],
-                    ));
+                    return Err(
+                        SqlError::new(&messages::INVALID_PROCEDURE_OPTION, &[&called]).into(),
+                    );
                 }
             }
         }
@@ -79,10 +76,7 @@ impl Run<'_> {
         };
         if !self.session.may(&db, Right::Alter, on)? {
             let args: [&dyn Display; 1] = [&shown];
-            return Err(SqlError::new(
-                &messages::EXTENDED_PROPERTY_OBJECT_INVALID,
-                &args,
-            ));
+            return Err(SqlError::new(&messages::EXTENDED_PROPERTY_OBJECT_INVALID, &args).into());
         }
         let there = snapshot
             .properties
@@ -91,10 +85,10 @@ impl Run<'_> {
         let args: [&dyn Display; 2] = [&name, &shown];
         match (there, procedure == Procedure::AddProperty) {
             (Some(_), true) => {
-                return Err(SqlError::new(&messages::PROPERTY_ALREADY_EXISTS, &args));
+                return Err(SqlError::new(&messages::PROPERTY_ALREADY_EXISTS, &args).into());
             }
             (None, false) => {
-                return Err(SqlError::new(&messages::PROPERTY_DOES_NOT_EXIST, &args));
+                return Err(SqlError::new(&messages::PROPERTY_DOES_NOT_EXIST, &args).into());
             }
             _ => {}
         }

@@ -5,19 +5,21 @@ use std::sync::Arc;
 use duramen_access::versioning;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_core::memory_grants::{Percents, Semaphore};
+use duramen_planner::dml::{self, Dml};
+use duramen_planner::{Binder, Sizes, Wanted};
 use duramen_program::bound::Bound;
 use duramen_program::bound::REBINDS;
 use duramen_program::program::Op;
 use duramen_program::sink::{ColumnMeta, ResultSink};
 use duramen_program::statements::Kind;
 use duramen_program::statements::into_table;
-use duramen_query::dml::{self, Dml};
-use duramen_query::{Binder, Changed, Cx, Plan, Sizes, Wanted};
+use duramen_query::{Changed, Cx, Plan};
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_txn::{Transaction, TxnKind};
 use duramen_types::{SqlType, Value};
 
 use super::checked::EarlyBound;
+use super::failure::{RunResult, binding};
 use super::{Run, command, textsize};
 use crate::host::HostView;
 
@@ -31,16 +33,19 @@ pub(super) fn changes(
 }
 
 impl Run<'_> {
-    pub(super) fn select(&mut self, at: usize, stmt: &ast::SelectStmt) -> SqlResult<()> {
+    pub(super) fn select(&mut self, at: usize, stmt: &ast::SelectStmt) -> RunResult<()> {
         let assigns = assignments(stmt);
-        let assigns = self.binding(assigns)?;
+        let assigns = binding(assigns)?;
         if let Some(name) = into_table(stmt) {
             return self.settled(|run| run.select_into(stmt, name));
         }
         let mut sent = None;
         let mut result = self.select_once(at, stmt, assigns, &mut sent);
         for _ in 0..REBINDS {
-            if !result.as_ref().is_err_and(versioning::is_stale) {
+            if !result
+                .as_ref()
+                .is_err_and(|f| versioning::is_stale(&f.error))
+            {
                 break;
             }
             self.bound[at] = None;
@@ -56,7 +61,7 @@ impl Run<'_> {
         stmt: &ast::SelectStmt,
         assigns: bool,
         sent: &mut Option<Vec<(Arc<str>, SqlType)>>,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let plan = match self.cached(at) {
             Some(Bound::Plan(p, _)) => p,
             _ => {
@@ -64,7 +69,7 @@ impl Run<'_> {
                     Some(EarlyBound::Query(bound)) => self.counting(|| bound.parallel()),
                     _ => self.ask_host(|h| Binder::new(h).parallel_select(stmt)),
                 };
-                let plan = Arc::new(self.binding(plan)?.lending());
+                let plan = Arc::new(binding(plan)?.lending());
                 let sizes = Arc::new(Sizes::of(&plan));
                 self.keep(at, Bound::Plan(plan.clone(), sizes));
                 plan
@@ -84,7 +89,7 @@ impl Run<'_> {
                 Some(_) => {
                     let error =
                         SqlError::new(&messages::DEFINITION_CHANGED, &[&"of the statement"]);
-                    return Err(error.with_state(2));
+                    return Err(error.with_state(2).into());
                 }
             }
         }
@@ -108,7 +113,7 @@ impl Run<'_> {
         plan: &Plan,
         assigns: bool,
         transaction: &Arc<Transaction>,
-    ) -> SqlResult<u64> {
+    ) -> RunResult<u64> {
         let limit = self.session.options.row_limit();
         self.show_live(at);
         let long = textsize::cut_columns(plan, self.session.options.textsize);
@@ -130,7 +135,7 @@ impl Run<'_> {
         if null_eliminated && result.is_ok() {
             self.null_eliminated(at);
         }
-        result.map(|()| n)
+        Ok(result.map(|()| n)?)
     }
 
     /// 8153: an aggregate passed over a NULL.
@@ -141,7 +146,7 @@ impl Run<'_> {
     }
 
     /// Runs a statement with the memory that its plan is expected to want, which it may have to wait for.
-    fn granted<T>(&mut self, at: usize, f: impl FnOnce(&mut Self) -> T) -> SqlResult<T> {
+    fn granted<T>(&mut self, at: usize, f: impl FnOnce(&mut Self) -> T) -> RunResult<T> {
         // Within a statement that has been granted memory nobody waits for more.
         if self.session.state.memory.is_some() {
             return Ok(f(self));
@@ -172,10 +177,13 @@ impl Run<'_> {
         at: usize,
         kind: Kind,
         bind: impl Fn(&HostView<'_>) -> SqlResult<Dml>,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let mut result = self.change_once(at, kind, &bind);
         for _ in 0..REBINDS {
-            if !result.as_ref().is_err_and(versioning::is_stale) {
+            if !result
+                .as_ref()
+                .is_err_and(|f| versioning::is_stale(&f.error))
+            {
                 break;
             }
             self.bound[at] = None;
@@ -189,7 +197,7 @@ impl Run<'_> {
         at: usize,
         kind: Kind,
         bind: impl Fn(&HostView<'_>) -> SqlResult<Dml>,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let known = match self.checked(at) {
             Some(Bound::Dml(d, _)) => Some(d.clone()),
             _ => None,
@@ -201,7 +209,7 @@ impl Run<'_> {
                     Some(EarlyBound::Change(bound)) => self.counting(|| bound.planned()),
                     _ => self.ask_host(bind),
                 };
-                let dml = Arc::new(self.binding(dml)?);
+                let dml = Arc::new(binding(dml)?);
                 let sizes = Arc::new(dml.sizes());
                 self.keep(at, Bound::Dml(dml.clone(), sizes));
                 dml
@@ -210,7 +218,7 @@ impl Run<'_> {
         self.granted(at, |run| run.change_bound(at, kind, &dml))?
     }
 
-    fn change_bound(&mut self, at: usize, kind: Kind, dml: &Arc<Dml>) -> SqlResult<()> {
+    fn change_bound(&mut self, at: usize, kind: Kind, dml: &Arc<Dml>) -> RunResult<()> {
         if let Some(asked) = self.session.state.write_to_ask.take() {
             let (database, table) = dml.table().place();
             let (schema, table) = table.split_once('.').unwrap_or(("dbo", table));
@@ -265,7 +273,7 @@ impl Run<'_> {
             (Ok(n), Some(changed)) => self.fire(&triggers, dml, *changed, *n, &transaction),
             _ => Ok(()),
         };
-        let succeeded = result.is_ok() && fired.is_ok() && !self.stopped;
+        let succeeded = result.is_ok() && fired.is_ok();
         // A trigger may have ended the transaction.
         let still = |t: &Arc<Transaction>| Arc::ptr_eq(t, &transaction);
         let open = self.session.transaction.as_ref().is_some_and(still);
@@ -284,9 +292,6 @@ impl Run<'_> {
         }
         let n = result?;
         fired?;
-        if self.stopped {
-            return Ok(());
-        }
         if ignored {
             let note = SqlError::new(&messages::DUPLICATE_KEY_IGNORED, &[]);
             self.say(&note.with_state(0), at);
@@ -308,7 +313,7 @@ fn percents(kind: &StatementKind) -> Percents {
     };
     let of = |name: &str| {
         let hint = hints.iter().find(|h| h.name == name)?;
-        duramen_query::bind::grant_percent(hint)
+        duramen_planner::bind::grant_percent(hint)
     };
     match hints.is_empty() {
         true => Percents::default(),

@@ -1,13 +1,14 @@
 //! What a batch says or waits for by its own will: PRINT, RAISERROR, THROW, WAITFOR.
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use std::time::Duration;
 
+use duramen_planner::Binder;
 use duramen_program::rights::Right;
-use duramen_query::Binder;
 use duramen_tsql::ast;
 use duramen_types::{SqlType, to_display};
 
+use super::failure::{Failure, Origin, RunResult, binding};
 use super::{Run, command};
 
 /// From now to the next time the clock shows this time of day.
@@ -17,6 +18,9 @@ fn until_time_of_day(time: Duration) -> Duration {
     let wait = (time.as_nanos() + DAY - now) % DAY;
     Duration::from_nanos(u64::try_from(wait).unwrap_or(0))
 }
+
+/// The number, the message and the state of a THROW that has them.
+type Thrown = (ast::Expr, ast::Expr, ast::Expr);
 
 /// The places of a catalogue's text in the form that RAISERROR fills.
 fn places(text: &str) -> String {
@@ -60,7 +64,7 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn print(&mut self, at: usize, e: &ast::Expr) -> SqlResult<()> {
+    pub(super) fn print(&mut self, at: usize, e: &ast::Expr) -> RunResult<()> {
         let bound = self.expr(at, |b| b.as_text(e))?;
         let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
         let message = value.as_text().unwrap_or_default();
@@ -80,9 +84,9 @@ impl Run<'_> {
         _at: usize,
         kind: ast::WaitForKind,
         value: &ast::Expr,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let bound = self.ask_host(|h| Binder::new(h).scalar(value));
-        let bound = self.binding(bound)?;
+        let bound = binding(bound)?;
         let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
         let text = match value.as_text() {
             Some(text) => text,
@@ -109,13 +113,13 @@ impl Run<'_> {
         }
         // What was given up has not waited to its end.
         if self.cancel.is_set() {
-            return Err(duramen_query::cancelled());
+            return Err(duramen_query::cancelled().into());
         }
         self.done(None, command::OTHER, false);
         Ok(())
     }
 
-    pub(super) fn raise_error(&mut self, at: usize, stmt: &ast::RaiseError) -> SqlResult<()> {
+    pub(super) fn raise_error(&mut self, at: usize, stmt: &ast::RaiseError) -> RunResult<()> {
         let message = self.constant(&stmt.message)?;
         // Negative ones mean the message's own severity, and state 1.
         let severity = self.constant(&stmt.severity)?.as_i64().unwrap_or(0);
@@ -132,7 +136,7 @@ impl Run<'_> {
             None => (50_000, message.as_text().unwrap_or_default()),
             Some(n) if !(13_000..=i64::from(i32::MAX)).contains(&n) || n == 50_000 => {
                 let args: [&dyn std::fmt::Display; 3] = [&n, &13_000, &i32::MAX];
-                return Err(SqlError::new(&messages::RAISERROR_NUMBER_INVALID, &args));
+                return Err(SqlError::new(&messages::RAISERROR_NUMBER_INVALID, &args).into());
             }
             Some(n) => match messages::ALL.iter().find(|m| i64::from(m.number) == n) {
                 Some(m) => {
@@ -141,7 +145,7 @@ impl Run<'_> {
                 }
                 None => {
                     let args: [&dyn std::fmt::Display; 3] = [&n, &severity, &state];
-                    return Err(SqlError::new(&messages::MESSAGE_NOT_FOUND, &args));
+                    return Err(SqlError::new(&messages::MESSAGE_NOT_FOUND, &args).into());
                 }
             },
         };
@@ -152,10 +156,10 @@ impl Run<'_> {
         let text = duramen_program::message_format::format(&text, &args)?;
         let logged = stmt.options.iter().any(|o| o == "LOG");
         if logged && !self.session.server_may(Right::AlterTrace) {
-            return Err(SqlError::new(&messages::RAISERROR_LOG_PERMISSION, &[]));
+            return Err(SqlError::new(&messages::RAISERROR_LOG_PERMISSION, &[]).into());
         }
         if severity > 18 && !logged {
-            return Err(SqlError::new(&messages::RAISERROR_SEVERITY, &[&18]));
+            return Err(SqlError::new(&messages::RAISERROR_SEVERITY, &[&18]).into());
         }
         let line = self.program.steps[at].line as i32;
         let error = SqlError {
@@ -171,10 +175,10 @@ impl Run<'_> {
         if severity >= 20 {
             let args: [&dyn std::fmt::Display; 3] = [&self.session.spid.0, &number, &severity];
             let first = SqlError::new(&messages::PROCESS_RAISED_FATAL, &args);
-            self.before.push(first.with_state(2));
+            return Err(Failure::of(error, Origin::Statement).after(vec![first.with_state(2)]));
         }
         if severity > 10 {
-            return Err(error);
+            return Err(error.into());
         }
         if stmt.options.iter().any(|o| o == "SETERROR") {
             self.set_error = error.number;
@@ -187,35 +191,34 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn throw(
-        &mut self,
-        at: usize,
-        args: Option<&(ast::Expr, ast::Expr, ast::Expr)>,
-    ) -> SqlResult<()> {
-        self.thrown = true;
+    /// An error of THROW itself ends what the thrown one would have ended.
+    pub(super) fn throw(&mut self, at: usize, args: Option<&Thrown>) -> RunResult<()> {
+        let error = self.thrown(at, args).unwrap_or_else(|f| f.error);
+        Err(Failure::of(error, Origin::Throw))
+    }
+
+    fn thrown(&mut self, at: usize, args: Option<&Thrown>) -> RunResult<SqlError> {
         let Some((number, message, state)) = args else {
             let caught = self.session.state.caught.last().cloned();
-            return Err(
-                caught.unwrap_or_else(|| SqlError::new(&messages::THROW_OUTSIDE_CATCH, &[]))
-            );
+            let none = || SqlError::new(&messages::THROW_OUTSIDE_CATCH, &[]);
+            return Ok(caught.unwrap_or_else(none));
         };
         let number = self.constant(number)?.as_i64().unwrap_or(0);
         if !(50_000..=i32::MAX as i64).contains(&number) {
-            return Err(SqlError::new(&messages::THROW_NUMBER_INVALID, &[&number]));
+            return Ok(SqlError::new(&messages::THROW_NUMBER_INVALID, &[&number]));
         }
         let message = self.constant(message)?.as_text().unwrap_or_default();
         // A tinyint (Microsoft Learn, "THROW"); that one that is none is 220 is *assumed*.
         let given = self.constant(state)?.as_i64().unwrap_or(1);
         let Ok(state) = u8::try_from(given) else {
             let args: [&dyn std::fmt::Display; 2] = [&"tinyint", &given];
-            return Err(SqlError::new(&messages::ARITHMETIC_OVERFLOW_VALUE, &args));
+            return Ok(SqlError::new(&messages::ARITHMETIC_OVERFLOW_VALUE, &args));
         };
-        let line = self.program.steps[at].line as i32;
-        Err(SqlError {
+        Ok(SqlError {
             number: number as i32,
             severity: 16,
             state,
-            line,
+            line: self.program.steps[at].line as i32,
             ..SqlError::print(message)
         })
     }

@@ -3,13 +3,14 @@
 //! Neither is documented. With an OUTPUT argument the value goes there, otherwise it is a row of its name and itself. What is
 //! not there is told with 22001, a message of level 1, unless `no_output` is said; the return code is 1 then (*assumed*).
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use duramen_core::registry::{self, Datum, Missing};
 use duramen_types::{SqlType, Value};
 
 use super::Run;
 use super::arguments::Arguments;
 use super::exec::Called;
+use super::failure::RunResult;
 
 fn invalid() -> SqlError {
     let text = "Error executing extended stored procedure: Invalid Parameter";
@@ -17,7 +18,7 @@ fn invalid() -> SqlError {
 }
 
 impl Run<'_> {
-    pub(super) fn registry_read(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+    pub(super) fn registry_read(&mut self, args: &Arguments<'_>) -> RunResult<Called> {
         let name = args.row.name;
         let asked = (
             args.text("@rootkey"),
@@ -25,7 +26,7 @@ impl Run<'_> {
             args.text("@value_name"),
         );
         let (Some(root), Some(key), Some(value)) = asked else {
-            return Err(invalid());
+            return Err(invalid().into());
         };
         let local = ["HKEY_LOCAL_MACHINE", "HKLM"];
         let own = name == "xp_instance_regread";

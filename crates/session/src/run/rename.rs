@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleColumn, ModuleDef, ObjectDef, ObjectKind, Snapshot, TableDef};
+use duramen_planner::Binder;
 use duramen_program::program::same;
 use duramen_program::statements::Definition;
-use duramen_query::Binder;
 use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 use duramen_txn::LockMode;
 
 use super::arguments::Arguments;
 use super::exec::Called;
+use super::failure::RunResult;
 use super::{Run, not_supported};
 
 /// What a name to be changed means.
@@ -24,7 +25,7 @@ enum Item {
 
 impl Run<'_> {
     /// `sp_rename @objname, @newname [, @objtype]`.
-    pub(super) fn rename(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+    pub(super) fn rename(&mut self, args: &Arguments<'_>) -> RunResult<Called> {
         let needed = |name| args.text(name).ok_or_else(|| args.missing(name));
         let (old, new) = (needed("@objname")?, needed("@newname")?);
         let kind = args.text("@objtype").map(|k| k.trim().to_ascii_uppercase());
@@ -38,12 +39,12 @@ impl Run<'_> {
                 return self.call_text(&sql, "", Vec::new());
             }
             Some(other @ ("STATISTICS" | "USERDATATYPE")) => {
-                Err(not_supported(&format!("sp_rename of {other}")))
+                Err(not_supported(&format!("sp_rename of {other}")).into())
             }
             None | Some("OBJECT" | "COLUMN" | "INDEX") => self.renamed(&old, &new, kind.as_deref()),
             Some(other) => {
                 let error = SqlError::new(&messages::OBJNAME_AMBIGUOUS, &[&other]);
-                Err(error)
+                Err(error.into())
             }
         };
         result?;
@@ -52,7 +53,7 @@ impl Run<'_> {
         Ok(Called::with_status(0))
     }
 
-    fn renamed(&mut self, old: &str, new: &str, kind: Option<&str>) -> SqlResult<()> {
+    fn renamed(&mut self, old: &str, new: &str, kind: Option<&str>) -> RunResult<()> {
         let wrong = || SqlError::new(&messages::OBJNAME_AMBIGUOUS, &[&kind.unwrap_or("(null)")]);
         let name = duramen_tsql::parse_name(old).map_err(|_| wrong())?;
         let database = self.session.database.to_string();
@@ -114,7 +115,7 @@ impl Run<'_> {
     }
 
     /// sp_refreshview and sp_refreshsqlmodule: a view's columns are what its query gives now.
-    pub(super) fn refresh_module(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+    pub(super) fn refresh_module(&mut self, args: &Arguments<'_>) -> RunResult<Called> {
         let named = args.text("@viewname").or_else(|| args.text("@name"));
         let shown = named.unwrap_or_default();
         let not_found = || {
@@ -148,14 +149,14 @@ impl Run<'_> {
     }
 
     /// The columns that a view's text gives now.
-    fn columns_of_view(&mut self, module: &ModuleDef) -> SqlResult<Vec<ModuleColumn>> {
+    fn columns_of_view(&mut self, module: &ModuleDef) -> RunResult<Vec<ModuleColumn>> {
         let options = duramen_tsql::ParseOptions {
             quoted_identifier: module.quoted_identifier,
         };
         let batch = duramen_tsql::parse_batch(&module.text, &options)?;
         let first = batch.statements.into_iter().next().map(|s| s.kind);
         let Some(StatementKind::CreateModule(stmt)) = first else {
-            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]).into());
         };
         match &stmt.kind {
             ModuleKind::View { columns, query, .. } => {
@@ -171,7 +172,7 @@ impl Run<'_> {
         named: &[String],
         query: &ast::SelectStmt,
         view: &str,
-    ) -> SqlResult<Vec<ModuleColumn>> {
+    ) -> RunResult<Vec<ModuleColumn>> {
         let plan = self.ask_host(|h| Binder::new(h).select(query))?;
         super::module::view_columns(&plan.columns, named, view)?;
         let columns = plan.columns.iter().enumerate().map(|(i, c)| ModuleColumn {

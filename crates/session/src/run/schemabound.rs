@@ -13,6 +13,7 @@ use duramen_program::schema_bound::names;
 use duramen_tsql::ast::{self, QueryExpr, SelectItem, TableSource};
 
 use super::Run;
+use super::failure::{Failure, Origin, RunResult};
 
 /// A schema-bound module that names all of these.
 fn bound_by(snapshot: &Snapshot, words: &[&str]) -> Option<Arc<ModuleDef>> {
@@ -77,9 +78,9 @@ fn calls_function(text: &str, schema: &str, name: &str) -> bool {
 }
 
 impl Run<'_> {
-    fn catalog(&self, database: &str) -> SqlResult<Option<Arc<Snapshot>>> {
+    fn catalog(&self, database: &str) -> RunResult<Option<Arc<Snapshot>>> {
         let found = self.session.instance.databases.find(database);
-        found.map(|d| d.catalog.snapshot()).transpose()
+        Ok(found.map(|d| d.catalog.snapshot()).transpose()?)
     }
 
     /// 3729: `what` would take an object away from a module that is bound to it.
@@ -88,19 +89,19 @@ impl Run<'_> {
         database: &str,
         name: &ast::ObjectName,
         what: &str,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let Some(snapshot) = self.catalog(database)? else {
             return Ok(());
         };
         if let Some(user) = used_by_table(&snapshot, name) {
             let args: [&dyn Display; 3] = [&what, &name.display(), &user];
-            return Err(SqlError::new(&messages::OBJECT_REFERENCED, &args));
+            return Err(SqlError::new(&messages::OBJECT_REFERENCED, &args).into());
         }
         match bound_by(&snapshot, &[name.name()]) {
             None => Ok(()),
             Some(module) => {
                 let args: [&dyn Display; 3] = [&what, &name.display(), &module.name];
-                Err(SqlError::new(&messages::OBJECT_REFERENCED, &args))
+                Err(SqlError::new(&messages::OBJECT_REFERENCED, &args).into())
             }
         }
     }
@@ -110,7 +111,7 @@ impl Run<'_> {
         &mut self,
         database: &str,
         stmt: &ast::AlterTable,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let (what, columns) = match &stmt.action {
             ast::AlterTableAction::DropColumns { names, .. } => {
                 ("ALTER TABLE DROP COLUMN", names.clone())
@@ -126,10 +127,10 @@ impl Run<'_> {
         for column in columns {
             if let Some(module) = bound_by(&snapshot, &[stmt.table.name(), &column]) {
                 let args: [&dyn Display; 4] = [&"object", &module.name, &"column", &column];
-                self.before
-                    .push(SqlError::new(&messages::OBJECT_DEPENDS, &args));
+                let first = SqlError::new(&messages::OBJECT_DEPENDS, &args);
                 let args: [&dyn Display; 3] = [&what, &column, &"column"];
-                return Err(SqlError::new(&messages::OBJECTS_ACCESS_COLUMN, &args).with_state(9));
+                let last = SqlError::new(&messages::OBJECTS_ACCESS_COLUMN, &args).with_state(9);
+                return Err(Failure::of(last, Origin::Statement).after(vec![first]));
             }
         }
         Ok(())

@@ -15,6 +15,7 @@ use duramen_txn::{CommitWait, TxnKind};
 use duramen_types::Value;
 use duramen_wal::LogProfile;
 
+use super::failure::RunResult;
 use super::{Run, command, not_supported};
 
 /// What the statement asks for.
@@ -95,7 +96,7 @@ fn every_plan(name: &str) -> Option<Option<u64>> {
 }
 
 impl Run<'_> {
-    pub(super) fn configure(&mut self, stmt: &ScopedConfiguration) -> SqlResult<()> {
+    pub(super) fn configure(&mut self, stmt: &ScopedConfiguration) -> RunResult<()> {
         let change = Change::of(stmt)?;
         let current = self.session.database.clone();
         let databases = &self.session.instance.databases;
@@ -107,9 +108,7 @@ impl Run<'_> {
             Change::ClearPlans(one) => self.clear_plans(&db, one),
             // Nothing in tempdb is ever hardened for anybody, and its boot page lives to the next start.
             _ if db.db.id == DbId::TEMPDB => {
-                return Err(not_supported(
-                    "ALTER DATABASE SCOPED CONFIGURATION in tempdb",
-                ));
+                return Err(not_supported("ALTER DATABASE SCOPED CONFIGURATION in tempdb").into());
             }
             _ => self.change_boot_page(&db, &change)?,
         }
@@ -117,7 +116,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn change_boot_page(&mut self, db: &Arc<OpenDb>, change: &Change) -> SqlResult<()> {
+    fn change_boot_page(&mut self, db: &Arc<OpenDb>, change: &Change) -> RunResult<()> {
         let instance = self.session.instance.clone();
         let tx = self
             .session
@@ -129,10 +128,10 @@ impl Run<'_> {
             Change::Nothing | Change::ClearPlans(_) => Ok(()),
         };
         match done {
-            Ok(()) => self.session.finish(&tx, None),
+            Ok(()) => Ok(self.session.finish(&tx, None)?),
             Err(e) => {
                 instance.rollback(&tx, None)?;
-                Err(e)
+                Err(e.into())
             }
         }
     }

@@ -1,13 +1,14 @@
 //! Statements and procedures about the whole server: `sp_configure` with a value, RECONFIGURE, SHUTDOWN, and some of
 //! databases and sessions.
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use duramen_program::program::same;
 use duramen_program::rights::Right;
 use duramen_types::Value;
 
 use super::arguments::Arguments;
 use super::exec::{Called, Given};
+use super::failure::RunResult;
 use super::{Run, command, not_supported};
 
 /// The value of an argument of `sp_configure`, unless it is NULL.
@@ -20,17 +21,17 @@ fn argument<'a>(given: &'a [Given], at: usize, name: &str) -> Option<&'a Value> 
 
 impl Run<'_> {
     /// `sp_configure` with a value; `None` when it only asks, which the procedure itself answers.
-    pub(super) fn set_configuration(&mut self, given: &[Given]) -> Option<SqlResult<Called>> {
+    pub(super) fn set_configuration(&mut self, given: &[Given]) -> Option<RunResult<Called>> {
         let value = argument(given, 1, "@configvalue")?;
         let changed = self.change_configuration(given, value);
         let procedure = |e| SqlError {
             procedure: Some("sp_configure".to_owned()),
             ..e
         };
-        Some(changed.map_err(procedure))
+        Some(changed.map_err(|f| f.map(procedure)))
     }
 
-    fn change_configuration(&mut self, given: &[Given], value: &Value) -> SqlResult<Called> {
+    fn change_configuration(&mut self, given: &[Given], value: &Value) -> RunResult<Called> {
         let name = argument(given, 0, "@configname").and_then(Value::as_text);
         let name = name.unwrap_or_default();
         let (_, needs) = duramen_program::coded::CONFIGURES;
@@ -55,13 +56,13 @@ impl Run<'_> {
 
     /// sp_detach_db. Statistics are not updated, whatever `@skipchecks` says: what is missing is told of no plan here
     /// (*assumed* to be of no interest to the files' next server).
-    pub(super) fn detach_db(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+    pub(super) fn detach_db(&mut self, args: &Arguments<'_>) -> RunResult<Called> {
         let Some(name) = args.text("@dbname") else {
-            return Err(args.missing("@dbname"));
+            return Err(args.missing("@dbname").into());
         };
         if self.session.in_transaction() {
             let name = "sys.sp_detach_db";
-            return Err(SqlError::new(&messages::PROCEDURE_IN_TRANSACTION, &[&name]));
+            return Err(SqlError::new(&messages::PROCEDURE_IN_TRANSACTION, &[&name]).into());
         }
         self.may_detach(&name)?;
         let instance = self.session.instance.clone();
@@ -72,7 +73,7 @@ impl Run<'_> {
     }
 
     /// sp_flush_log
-    pub(super) fn flush_log(&mut self) -> SqlResult<Called> {
+    pub(super) fn flush_log(&mut self) -> RunResult<Called> {
         let db = self.session.instance.databases.find(&self.session.database);
         if let Some(log) = db.as_ref().and_then(|d| d.db.log()) {
             log.flush_all()
@@ -82,13 +83,13 @@ impl Run<'_> {
     }
 
     /// sp_set_session_context
-    pub(super) fn set_session_context(&mut self, args: &Arguments<'_>) -> SqlResult<Called> {
+    pub(super) fn set_session_context(&mut self, args: &Arguments<'_>) -> RunResult<Called> {
         let Some(name) = args.text("@key") else {
             let shown: [&dyn std::fmt::Display; 2] = [&1, &args.row.name];
-            return Err(SqlError::new(&messages::INVALID_PARAMETER_FOR, &shown));
+            return Err(SqlError::new(&messages::INVALID_PARAMETER_FOR, &shown).into());
         };
         let Some(value) = args.given("@value") else {
-            return Err(args.missing("@value"));
+            return Err(args.missing("@value").into());
         };
         let read_only = args.number("@read_only") == Some(1);
         let context = &mut self.session.state.context;
@@ -97,25 +98,22 @@ impl Run<'_> {
     }
 
     /// 15247 unless the session owns the database or may alter any.
-    fn may_detach(&self, name: &str) -> SqlResult<()> {
+    fn may_detach(&self, name: &str) -> RunResult<()> {
         let db = self.session.instance.databases.find(name);
         let owns = db.map_or(Ok(false), |db| self.session.owns(&db))?;
         match owns || self.session.server_may(Right::AlterAnyDatabase) {
             true => Ok(()),
-            false => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[])),
+            false => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[]).into()),
         }
     }
 
     /// RECONFIGURE [WITH OVERRIDE]
-    pub(super) fn reconfigure(&mut self, with_override: bool) -> SqlResult<()> {
+    pub(super) fn reconfigure(&mut self, with_override: bool) -> RunResult<()> {
         if !self.session.server_may(Right::AlterSettings) {
-            return Err(SqlError::new(&messages::RECONFIGURE_PERMISSION, &[]));
+            return Err(SqlError::new(&messages::RECONFIGURE_PERMISSION, &[]).into());
         }
         if self.session.in_transaction() {
-            return Err(SqlError::new(
-                &messages::NOT_IN_USER_TRANSACTION,
-                &[&"CONFIG"],
-            ));
+            return Err(SqlError::new(&messages::NOT_IN_USER_TRANSACTION, &[&"CONFIG"]).into());
         }
         self.session.instance.reconfigure(with_override)?;
         self.done(None, command::OTHER, false);
@@ -124,13 +122,13 @@ impl Run<'_> {
 
     /// SHUTDOWN: what runs is cancelled, every database takes a checkpoint and closes. WITH NOWAIT: the process ends here;
     /// the next start recovers. SQL Server lets running statements end first.
-    pub(super) fn shut_down(&mut self, nowait: bool) -> SqlResult<()> {
+    pub(super) fn shut_down(&mut self, nowait: bool) -> RunResult<()> {
         if !self.session.server_may(Right::Shutdown) {
-            return Err(SqlError::new(&messages::SHUTDOWN_PERMISSION, &[]));
+            return Err(SqlError::new(&messages::SHUTDOWN_PERMISSION, &[]).into());
         }
         let instance = self.session.instance.clone();
         let Some(stop) = instance.stop.get() else {
-            return Err(not_supported("SHUTDOWN of an embedded server"));
+            return Err(not_supported("SHUTDOWN of an embedded server").into());
         };
         let login = self.session.login.user.clone();
         let told = SqlError::new(&messages::SHUTDOWN_BY_LOGIN, &[&login]);

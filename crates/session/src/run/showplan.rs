@@ -1,7 +1,8 @@
 //! SET SHOWPLAN_TEXT, SHOWPLAN_ALL and SHOWPLAN_XML: a batch is bound, not run, and its estimated plans are the result.
 
-use duramen_base::{SqlError, SqlResult};
+use duramen_base::SqlError;
 use duramen_observe::events::{ObjectType, QueryPostExecutionShowplan, Xml, emit};
+use duramen_planner::showplan::{PlanLine, Took, drawn, of_expression};
 use duramen_program::bound::Bound;
 use duramen_program::options::Showplan;
 use duramen_program::outcome;
@@ -12,10 +13,10 @@ use duramen_program::program::shown::sets_showplan;
 use duramen_program::program::{Op, Program};
 use duramen_program::sink::ColumnMeta;
 use duramen_query::profile::{Actual, Counts, Profile};
-use duramen_query::showplan::{PlanLine, Took, drawn, of_expression};
 use duramen_types::{SqlType, Value};
 
 use super::compiled::Compiled;
+use super::failure::RunResult;
 use super::{Ended, Run};
 
 /// The columns of SHOWPLAN_ALL.
@@ -79,7 +80,7 @@ impl Run<'_> {
             match self.planned(at) {
                 Ok((operators, _)) => self.show_statement(at, number, kind, &operators),
                 Err(error) => {
-                    self.not_shown(&error.at_line(step.line as i32));
+                    self.not_shown(&error.error.at_line(step.line as i32));
                     break;
                 }
             }
@@ -98,7 +99,7 @@ impl Run<'_> {
         let program = self.program;
         let mut plan = |at: usize| {
             let line = program.steps[at].line as i32;
-            self.planned(at).map_err(|e| e.at_line(line))
+            self.planned(at).map_err(|f| f.error.at_line(line))
         };
         match plan_xml::of_program(program, None, false, &mut plan) {
             Ok(Some(document)) => {
@@ -111,7 +112,7 @@ impl Run<'_> {
         }
     }
 
-    fn planned(&mut self, at: usize) -> SqlResult<Planned> {
+    fn planned(&mut self, at: usize) -> RunResult<Planned> {
         let compiled = self.compiled(at)?;
         let names: Vec<String> = (self.program.variables.iter())
             .map(|v| v.name.clone())
@@ -231,7 +232,7 @@ impl Run<'_> {
         at: usize,
         profile: &Profile,
         took: Took,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let names = self.program.variable_names();
         let Some((_, bound)) = &self.bound[at] else {
             return Ok(());
@@ -280,7 +281,7 @@ impl Run<'_> {
     }
 
     /// The same as an event.
-    fn tell_plan_run(&self, at: usize, planned: &Planned, took: Took) -> SqlResult<()> {
+    fn tell_plan_run(&self, at: usize, planned: &Planned, took: Took) -> RunResult<()> {
         let of = self.program.stats.module();
         let root = planned.0.first();
         let estimate = |of: fn(&PlanLine) -> f64| root.map_or(0, |r| of(r).round() as u64);
@@ -316,13 +317,13 @@ impl Run<'_> {
     }
 
     /// SET SHOWPLAN_TEXT, SHOWPLAN_ALL and SHOWPLAN_XML ON or OFF.
-    pub(super) fn set_showplan(&mut self, name: &str, on: bool) -> SqlResult<()> {
+    pub(super) fn set_showplan(&mut self, name: &str, on: bool) -> RunResult<()> {
         let wanted = match name {
             "SHOWPLAN_TEXT" => Showplan::Text,
             "SHOWPLAN_ALL" => Showplan::All,
             "SHOWPLAN_XML" => Showplan::Xml,
             _ if !on => return Ok(()),
-            _ => return Err(super::not_supported(&format!("SET {name} ON"))),
+            _ => return Err(super::not_supported(&format!("SET {name} ON")).into()),
         };
         let current = &mut self.session.options.showplan;
         match on {

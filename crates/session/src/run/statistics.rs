@@ -1,16 +1,17 @@
 //! SET STATISTICS IO and TIME: what a statement read and how long it took, told after it.
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use duramen_observe::{ThreadWork, UnitReads, WaitStat};
 use duramen_os::time::{self, Instant};
+use duramen_planner::showplan::{Took, Waited};
 use duramen_program::bound::Bound;
 use duramen_program::program::Op;
 use duramen_query::profile::Profile;
-use duramen_query::showplan::{Took, Waited};
 use duramen_tsql::ast::{self, StatementKind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::failure::RunResult;
 use super::{Next, Run, not_supported};
 
 /// Processor and clock time since something began.
@@ -91,10 +92,10 @@ impl Waits {
 
 impl Run<'_> {
     /// SET STATISTICS IO, TIME, XML, PROFILE ON | OFF.
-    pub(super) fn set_statistics(&mut self, names: &[String], on: bool) -> SqlResult<()> {
+    pub(super) fn set_statistics(&mut self, names: &[String], on: bool) -> RunResult<()> {
         let known = |n: &&String| !matches!(n.as_str(), "IO" | "TIME" | "XML" | "PROFILE");
         if let Some(other) = names.iter().find(known).filter(|_| on) {
-            return Err(not_supported(&format!("SET STATISTICS {other}")));
+            return Err(not_supported(&format!("SET STATISTICS {other}")).into());
         }
         for name in names {
             match name.as_str() {
@@ -109,7 +110,7 @@ impl Run<'_> {
     }
 
     /// A step whose reads or times are wanted.
-    pub(super) fn measured(&mut self, at: usize) -> SqlResult<Next> {
+    pub(super) fn measured(&mut self, at: usize) -> RunResult<Next> {
         let op = &self.program.steps[at].op;
         let calls = match op {
             Op::Run(StatementKind::Exec(_)) => true,

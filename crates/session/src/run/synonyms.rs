@@ -12,6 +12,7 @@ use duramen_program::statements::Kind;
 use duramen_tsql::ast;
 
 use super::bulk::quoted;
+use super::failure::RunResult;
 use super::{Run, not_supported};
 use crate::session::Session;
 
@@ -56,11 +57,13 @@ impl Run<'_> {
         &mut self,
         name: &ast::ObjectName,
         target: &ast::ObjectName,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let line = name.line as i32;
         if name.database().is_some() {
             let message = &messages::DATABASE_PREFIX_NOT_ALLOWED;
-            return Err(SqlError::new(message, &[&Kind::CreateSynonym.row().name]).at_line(line));
+            return Err(SqlError::new(message, &[&Kind::CreateSynonym.row().name])
+                .at_line(line)
+                .into());
         }
         let parts: Vec<String> = target.parts.iter().map(|p| quoted(p)).collect();
         let text = parts.join(".");

@@ -4,30 +4,28 @@ use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
+use duramen_planner::memory::{MemoryTable, MemoryTableDef};
 use duramen_program::named::Named;
 use duramen_program::program::{BodyOf, Op, compile};
 use duramen_program::statements::Kind;
 use duramen_program::table_types::{RemoteTable, TableArgument, TableType, object_name};
 use duramen_query::host::TableColumn;
-use duramen_query::memory::{MemoryTable, MemoryTableDef};
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, CreateTypeKind};
 use duramen_types::SqlType;
 
 use super::Run;
 use super::bulk::{Quiet, quoted};
+use super::failure::RunResult;
 use super::query::changes;
 use crate::unsupported;
 
 impl Run<'_> {
-    pub(super) fn create_type(&mut self, stmt: &ast::CreateType) -> SqlResult<()> {
+    pub(super) fn create_type(&mut self, stmt: &ast::CreateType) -> RunResult<()> {
         let line = stmt.name.line as i32;
         if stmt.name.database().is_some() {
             let create = "CREATE TYPE";
-            return Err(SqlError::new(
-                &messages::DATABASE_PREFIX_NOT_ALLOWED,
-                &[&create],
-            ));
+            return Err(SqlError::new(&messages::DATABASE_PREFIX_NOT_ALLOWED, &[&create]).into());
         }
         let elements = match &stmt.kind {
             CreateTypeKind::Table(elements) => elements,
@@ -68,11 +66,13 @@ impl Run<'_> {
         &mut self,
         if_exists: bool,
         names: &[ast::ObjectName],
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         for name in names {
             if name.database().is_some() {
                 let message = &messages::DATABASE_PREFIX_NOT_ALLOWED;
-                return Err(SqlError::new(message, &[&"DROP TYPE"]).at_line(name.line as i32));
+                return Err(SqlError::new(message, &[&"DROP TYPE"])
+                    .at_line(name.line as i32)
+                    .into());
             }
             let object = ast::ObjectName {
                 parts: vec![
@@ -114,7 +114,7 @@ impl Run<'_> {
         parameter: (&str, &TableType),
         given: Option<&TableArgument>,
         procedure: &str,
-    ) -> SqlResult<Arc<MemoryTable>> {
+    ) -> RunResult<Arc<MemoryTable>> {
         let (name, wanted) = parameter;
         let clash = |other: &str| {
             let short = wanted.name.rsplit('.').next().unwrap_or(&wanted.name);
@@ -128,14 +128,14 @@ impl Run<'_> {
             None => {}
             Some(TableArgument::Variable(of, table)) => match of {
                 Some(of) if *of == wanted.name => return Ok(Arc::new(table.under(name))),
-                Some(of) => return clash(&short(of)),
-                None => return clash("table"),
+                Some(of) => return Ok(clash(&short(of))?),
+                None => return Ok(clash("table")?),
             },
             Some(TableArgument::Rows(rows)) => {
                 if let Some(of) = rows.full_name()
                     && of != wanted.name
                 {
-                    return clash(&short(&of));
+                    return Ok(clash(&short(&of))?);
                 }
             }
         }
@@ -149,7 +149,7 @@ impl Run<'_> {
         {
             self.fill_table(&table, def, rows).map_err(|mut e| {
                 if !procedure.is_empty() {
-                    e.procedure = Some(procedure.to_owned());
+                    e.error.procedure = Some(procedure.to_owned());
                 }
                 e
             })?;
@@ -163,10 +163,10 @@ impl Run<'_> {
         table: &Arc<MemoryTable>,
         def: MemoryTableDef,
         rows: &RemoteTable,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         if rows.columns.len() != def.columns.len() {
             let args: [&dyn std::fmt::Display; 2] = [&rows.columns.len(), &def.columns.len()];
-            return Err(SqlError::new(&messages::TVP_COLUMN_COUNT, &args));
+            return Err(SqlError::new(&messages::TVP_COLUMN_COUNT, &args).into());
         }
         let sent: Vec<(&TableColumn, SqlType)> = def
             .columns
@@ -215,7 +215,7 @@ impl Run<'_> {
         let mut quiet = Quiet(&mut *self.sink);
         let program = Arc::new(program);
         let Some(Op::Run(insert)) = program.steps.first().map(|s| &s.op) else {
-            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]).into());
         };
         let mut run = Run::new(&mut *self.session, &program, &mut quiet, self.cancel);
         run.tables[0] = table.clone();

@@ -1,7 +1,6 @@
 //! What requests and statements tell of themselves while an event session wants to know.
 
 use duramen_access::cancel::CancelToken;
-use duramen_base::SqlResult;
 use duramen_core::activity::Activity;
 use duramen_observe::events::{
     self, Attention, ConnectionReset, EventId, Login, Logout, ModuleEnd, ModuleStart, ObjectType,
@@ -16,6 +15,7 @@ use duramen_program::secrets;
 use duramen_program::sink::ResultSink;
 use duramen_program::statement_stats::ModuleId;
 
+use super::failure::RunResult;
 use super::{Next, Run, Stopwatch};
 use crate::session::Session;
 
@@ -357,7 +357,7 @@ impl Run<'_> {
     }
 
     /// A step between the events of its statement.
-    pub(super) fn told(&mut self, at: usize) -> SqlResult<Next> {
+    pub(super) fn told(&mut self, at: usize) -> RunResult<Next> {
         let program = self.program;
         if !is_told(&program.steps[at]) {
             return self.measured_or_not(at);

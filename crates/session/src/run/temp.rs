@@ -25,6 +25,7 @@ use duramen_tsql::ast;
 use duramen_txn::TxnKind;
 
 use super::Run;
+use super::failure::RunResult;
 use crate::session::Session;
 
 const TEMPDB: &str = "tempdb";
@@ -158,7 +159,7 @@ impl Session {
 }
 
 impl Run<'_> {
-    pub(super) fn create_temporary(&mut self, stmt: &ast::CreateTable) -> SqlResult<()> {
+    pub(super) fn create_temporary(&mut self, stmt: &ast::CreateTable) -> RunResult<()> {
         let name = stmt.name.name().to_owned();
         let full = self.new_temporary(&name, stmt.name.line)?;
         let created = ast::CreateTable {
@@ -172,7 +173,7 @@ impl Run<'_> {
     }
 
     /// A name in tempdb for a new temporary table or procedure; 2714 when the scope has one of that name.
-    pub(super) fn new_temporary(&mut self, name: &str, line: u32) -> SqlResult<String> {
+    pub(super) fn new_temporary(&mut self, name: &str, line: u32) -> RunResult<String> {
         let level = self.session.state.nesting;
         let known = &self.session.state.temporary;
         let mine = known.iter().rev().find(|t| same(&t.name, name));
@@ -180,7 +181,7 @@ impl Run<'_> {
         if let Some(mine) = mine.filter(|t| t.level == level) {
             if self.session.find_in_tempdb(&mine.full)?.is_some() {
                 let error = SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&name]).with_state(6);
-                return Err(error.at_line(line as i32));
+                return Err(error.at_line(line as i32).into());
             }
             match self.session.in_transaction() {
                 // What the transaction has dropped comes back with it: the name must lead to either.
@@ -198,7 +199,9 @@ impl Run<'_> {
         let length = name.chars().count();
         if length > NAME_LIMIT {
             let args: [&dyn std::fmt::Display; 2] = [&name, &NAME_LIMIT];
-            return Err(SqlError::new(&messages::OBJECT_NAME_TOO_LONG, &args).at_line(line as i32));
+            return Err(SqlError::new(&messages::OBJECT_NAME_TOO_LONG, &args)
+                .at_line(line as i32)
+                .into());
         }
         let session = &mut self.session;
         session.state.made = session.state.made.wrapping_add(1);
@@ -214,7 +217,7 @@ impl Run<'_> {
         name: String,
         full: String,
         procedure: bool,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let Some(id) = self.session.find_in_tempdb(&full)? else {
             return Ok(());
         };

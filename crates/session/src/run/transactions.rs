@@ -1,8 +1,9 @@
 //! BEGIN, COMMIT, ROLLBACK and SAVE TRANSACTION.
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, messages};
 use duramen_tsql::ast;
 
+use super::failure::RunResult;
 use super::{Run, command};
 
 impl Run<'_> {
@@ -11,7 +12,7 @@ impl Run<'_> {
         at: usize,
         name: Option<&ast::TranName>,
         mark: Option<&Option<String>>,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let name = self.transaction_name(name)?;
         let name = name.as_deref().unwrap_or("");
         self.begin_implicitly()?;
@@ -26,14 +27,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn commit(&mut self, delayed_durability: Option<bool>) -> SqlResult<()> {
+    pub(super) fn commit(&mut self, delayed_durability: Option<bool>) -> RunResult<()> {
         self.session
             .commit_transaction(delayed_durability, self.sink)?;
         self.done(None, command::COMMIT, false);
         Ok(())
     }
 
-    pub(super) fn roll_back(&mut self, name: Option<&ast::TranName>) -> SqlResult<()> {
+    pub(super) fn roll_back(&mut self, name: Option<&ast::TranName>) -> RunResult<()> {
         let name = self.transaction_name(name)?;
         self.session
             .rollback_transaction(name.as_deref(), self.sink)?;
@@ -41,7 +42,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn save(&mut self, name: &ast::TranName) -> SqlResult<()> {
+    pub(super) fn save(&mut self, name: &ast::TranName) -> RunResult<()> {
         let name = self.transaction_name(Some(name))?.unwrap_or_default();
         self.session.save_transaction(&name)?;
         self.done(None, command::OTHER, false);
@@ -49,7 +50,7 @@ impl Run<'_> {
     }
 
     /// A name given as such or in a variable.
-    fn transaction_name(&self, name: Option<&ast::TranName>) -> SqlResult<Option<String>> {
+    fn transaction_name(&self, name: Option<&ast::TranName>) -> RunResult<Option<String>> {
         match name {
             None => Ok(None),
             Some(ast::TranName::Name(n)) => Ok(Some(n.clone())),

@@ -15,19 +15,20 @@ use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, TableDef, TriggerDef, trigger_events};
 use duramen_core::settings::option;
 use duramen_define::Ddl;
+use duramen_planner::dml::Dml;
+use duramen_planner::memory::{MemoryTable, MemoryTableDef};
 use duramen_program::firing::Firing;
 use duramen_program::program::BodyOf;
 use duramen_program::programs::Callable;
 use duramen_program::statement_stats::Standing;
-use duramen_query::dml::Dml;
 use duramen_query::host::{Host, Source, TableColumn};
-use duramen_query::memory::{MemoryTable, MemoryTableDef};
 use duramen_query::{Changed, Spooled};
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ModuleKind, StatementKind};
 use duramen_txn::{LockMode, Transaction};
 
 use super::callable::callable;
+use super::failure::{Failure, Origin, RunResult};
 use super::nested::Inner;
 use super::{Ended, Run};
 use crate::run::TypesOf;
@@ -41,7 +42,7 @@ impl Run<'_> {
         changed: Changed,
         rows: u64,
         transaction: &Arc<Transaction>,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let nested = self
             .session
             .instance
@@ -111,21 +112,20 @@ impl Run<'_> {
             match ended {
                 Ended::Done(_) => {}
                 Ended::Stopped => {
-                    self.stopped = true;
-                    return Ok(());
+                    let ended = SqlError::new(&messages::TRANSACTION_ENDED_IN_TRIGGER, &[]);
+                    return Err(Failure::of(ended, Origin::Trigger));
                 }
                 Ended::Thrown(e) => {
-                    self.from_inside = true;
-                    return Err(e);
+                    return Err(Failure::of(e, Origin::Inside));
                 }
             }
             let now = self.session.transaction.as_ref();
             if now.is_none_or(|t| !Arc::ptr_eq(t, transaction)) {
-                return Err(SqlError::new(&messages::TRANSACTION_ENDED_IN_TRIGGER, &[]));
+                return Err(SqlError::new(&messages::TRANSACTION_ENDED_IN_TRIGGER, &[]).into());
             }
             // A CATCH of its own has heard the error, but what it was about cannot be committed.
             if transaction.is_doomed() {
-                return Err(SqlError::new(&messages::ERROR_IN_TRIGGER, &[]));
+                return Err(SqlError::new(&messages::ERROR_IN_TRIGGER, &[]).into());
             }
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Run<'_> {
         &mut self,
         database: &str,
         id: ObjectId,
-    ) -> SqlResult<Option<(String, Arc<ModuleDef>, Callable)>> {
+    ) -> RunResult<Option<(String, Arc<ModuleDef>, Callable)>> {
         let Some(db) = self.session.instance.databases.find(database) else {
             return Ok(None);
         };
@@ -154,7 +154,7 @@ impl Run<'_> {
         let batch = duramen_tsql::parse_batch(&module.text, &options)?;
         let first = batch.statements.into_iter().next().map(|s| s.kind);
         let Some(StatementKind::CreateModule(stmt)) = first else {
-            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]).into());
         };
         let mut compiled = self.compiled_trigger(&module.text, &stmt, database)?;
         compiled.program.stats.belongs_to(db.db.id, &module);
@@ -168,20 +168,20 @@ impl Run<'_> {
         text: &str,
         stmt: &ast::CreateModule,
         database: &str,
-    ) -> SqlResult<Callable> {
+    ) -> RunResult<Callable> {
         let ModuleKind::Trigger { body, .. } = &stmt.kind else {
-            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]).into());
         };
         let types = TypesOf {
             session: &*self.session,
             database,
         };
-        callable(text, &[], body.clone(), BodyOf::Trigger, &types)
+        Ok(callable(text, &[], body.clone(), BodyOf::Trigger, &types)?)
     }
 
     /// What a trigger's definition is refused for before it is stored.
     /// The procedures that it calls and that are not there.
-    pub(super) fn check_trigger(&mut self, stmt: &ast::CreateModule) -> SqlResult<Vec<String>> {
+    pub(super) fn check_trigger(&mut self, stmt: &ast::CreateModule) -> RunResult<Vec<String>> {
         let ModuleKind::Trigger { table, .. } = &stmt.kind else {
             return Ok(Vec::new());
         };

@@ -6,7 +6,7 @@
 //! such are not all published; drivers fall back on text too).
 
 use duramen_base::{SqlResult, messages};
-use duramen_query::bind::{TypeSite, resolve_type};
+use duramen_planner::bind::{TypeSite, resolve_type};
 use duramen_tsql::ast::{self, Expr, ExprKind, QueryExpr, SelectItem, SelectStmt, StatementKind};
 use duramen_types::{MAX_LENGTH, SqlType};
 

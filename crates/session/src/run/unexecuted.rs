@@ -2,16 +2,17 @@
 //! its errors are told; the first of them ends the batch, as an error of compilation does. What names a missing object is
 //! left to the execution that does not come (docs: SET NOEXEC, Deferred name resolution and compilation).
 
-use duramen_base::{SqlResult, messages};
+use duramen_base::messages;
 use duramen_program::outcome;
 use duramen_program::program::Op;
 use duramen_tsql::ast::{self, StatementKind};
 
+use super::failure::RunResult;
 use super::{Ended, Next, Run, command};
 
 impl Run<'_> {
     /// A step that is not run. What ends this state is.
-    pub(super) fn unexecuted(&mut self, at: usize) -> SqlResult<Next> {
+    pub(super) fn unexecuted(&mut self, at: usize) -> RunResult<Next> {
         let program = self.program;
         match &program.steps[at].op {
             Op::Run(StatementKind::SetOption(option)) if ends(option) => {
@@ -35,9 +36,9 @@ impl Run<'_> {
         let line = self.program.steps[at].line as i32;
         match self.compiled(at) {
             Ok(_) => Next::Step,
-            Err(e) if e.number == messages::INVALID_OBJECT_NAME.number => Next::Step,
-            Err(e) => {
-                let error = e.at_line(line);
+            Err(f) if f.error.number == messages::INVALID_OBJECT_NAME.number => Next::Step,
+            Err(f) => {
+                let error = f.error.at_line(line);
                 self.session.state.error = error.number;
                 outcome::report(self.sink, &error);
                 self.done(None, command::OTHER, true);

@@ -5,8 +5,8 @@
 use std::fmt::Display;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::now;
 use duramen_catalog::security::DB_OWNER;
-use duramen_catalog::security::moment;
 use duramen_catalog::{Security, UserDef};
 use duramen_core::security::On;
 use duramen_define::Ddl;
@@ -14,6 +14,7 @@ use duramen_program::rights::Right;
 use duramen_program::statements::Kind;
 use duramen_tsql::ast;
 
+use super::failure::RunResult;
 use super::principals::{cannot, word};
 use super::{Run, not_supported};
 
@@ -30,17 +31,17 @@ impl Run<'_> {
         &self,
         asked: Right,
         refused: impl FnOnce() -> SqlError,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let Some(db) = self.session.instance.databases.find(&self.session.database) else {
             return Ok(());
         };
         match self.session.may(&db, asked, On::Database)? {
             true => Ok(()),
-            false => Err(refused()),
+            false => Err(refused().into()),
         }
     }
 
-    pub(super) fn create_user(&mut self, stmt: &ast::PrincipalStmt) -> SqlResult<()> {
+    pub(super) fn create_user(&mut self, stmt: &ast::PrincipalStmt) -> RunResult<()> {
         let denied = || SqlError::new(&messages::USER_PERMISSION_DENIED, &[]);
         self.may_change_principals(Right::AlterAnyUser, denied)?;
         let mut login = stmt.name.clone();
@@ -50,7 +51,7 @@ impl Run<'_> {
                 "FOR LOGIN" | "FROM LOGIN" => login = word(o),
                 "WITHOUT LOGIN" => without = true,
                 "DEFAULT_SCHEMA" => default_schema(o)?,
-                other => return Err(not_supported(&format!("CREATE USER ... {other}"))),
+                other => return Err(not_supported(&format!("CREATE USER ... {other}")).into()),
             }
         }
         let master = self.session.instance.databases.master()?;
@@ -67,10 +68,10 @@ impl Run<'_> {
                 match (found, login.eq_ignore_ascii_case("sa")) {
                     (Some(l), _) => l.sid.clone(),
                     (None, true) => {
-                        return Err(SqlError::new(&messages::SPECIAL_PRINCIPAL, &[&"sa"]));
+                        return Err(SqlError::new(&messages::SPECIAL_PRINCIPAL, &[&"sa"]).into());
                     }
                     (None, false) => {
-                        return Err(SqlError::new(&messages::NOT_A_LOGIN, &[&login]));
+                        return Err(SqlError::new(&messages::NOT_A_LOGIN, &[&login]).into());
                     }
                 }
             }
@@ -88,7 +89,7 @@ impl Run<'_> {
         })
     }
 
-    pub(super) fn alter_user(&mut self, stmt: &ast::PrincipalStmt) -> SqlResult<()> {
+    pub(super) fn alter_user(&mut self, stmt: &ast::PrincipalStmt) -> RunResult<()> {
         let refused = || cannot("alter", "user", &stmt.name);
         self.may_change_principals(Right::AlterAnyUser, refused)?;
         // Who could make a user another login's would be that user.
@@ -117,18 +118,18 @@ impl Run<'_> {
                     other => return Err(not_supported(&format!("ALTER USER ... {other}"))),
                 }
             }
-            user.modified = moment();
+            user.modified = now();
             d.db.catalog.put_user(d.tx, &user)
         })
     }
 
-    pub(super) fn create_role(&mut self, stmt: &ast::PrincipalStmt) -> SqlResult<()> {
+    pub(super) fn create_role(&mut self, stmt: &ast::PrincipalStmt) -> RunResult<()> {
         let denied = || SqlError::new(&messages::USER_PERMISSION_DENIED, &[]);
         self.may_change_principals(Right::CreateRole, denied)?;
         for o in &stmt.options {
             match (o.name.as_str(), word(o).to_ascii_lowercase().as_str()) {
                 ("AUTHORIZATION", "dbo") => {}
-                (other, _) => return Err(not_supported(&format!("CREATE ROLE ... {other}"))),
+                (other, _) => return Err(not_supported(&format!("CREATE ROLE ... {other}")).into()),
             }
         }
         let name = stmt.name.clone();
@@ -141,7 +142,7 @@ impl Run<'_> {
     }
 
     /// ALTER ROLE ... ADD MEMBER | DROP MEMBER | WITH NAME.
-    pub(super) fn alter_role(&mut self, stmt: &ast::PrincipalStmt) -> SqlResult<()> {
+    pub(super) fn alter_role(&mut self, stmt: &ast::PrincipalStmt) -> RunResult<()> {
         let refused = || cannot("alter", "role", &stmt.name);
         let database = self.session.database.to_string();
         let fixed = ["db_owner", "db_securityadmin", "db_accessadmin"];
@@ -153,7 +154,7 @@ impl Run<'_> {
         };
         // Only owners give away the fixed roles.
         if high && !owns {
-            return Err(refused());
+            return Err(refused().into());
         }
         self.may_change_principals(Right::AlterAnyRole, refused)?;
         self.define(Kind::AlterRole.definition(), |d| {
@@ -171,7 +172,7 @@ impl Run<'_> {
                     "NAME" if !is_fixed(role) => {
                         let mut named = role.clone();
                         named.name = free_name(d, role, word(o))?;
-                        named.modified = moment();
+                        named.modified = now();
                         d.db.catalog.put_user(d.tx, &named)?;
                         continue;
                     }
@@ -203,7 +204,7 @@ impl Run<'_> {
         role: bool,
         if_exists: bool,
         name: &str,
-    ) -> SqlResult<()> {
+    ) -> RunResult<()> {
         let what = if role { "role" } else { "user" };
         let refused = || cannot("drop", what, name);
         let asked = if role {
@@ -276,7 +277,7 @@ fn free_name(d: &Ddl<'_>, of: &UserDef, name: String) -> SqlResult<String> {
 
 /// A user, or a role, which has no SID. They share their numbers.
 fn new_principal(d: &Ddl<'_>, name: &str, sid: Option<Vec<u8>>) -> SqlResult<()> {
-    let time = moment();
+    let time = now();
     let id = d.db.catalog.next_user_id()?;
     let user = UserDef {
         id,

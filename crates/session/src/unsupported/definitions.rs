@@ -6,8 +6,8 @@
 use duramen_admin::database_ddl;
 use duramen_base::{SqlResult, messages};
 use duramen_define::{alter, indexes, statistics};
+use duramen_planner::bind::refused_type;
 use duramen_program::refused::elements;
-use duramen_query::bind::refused_type;
 use duramen_tsql::ast::{
     self, AlterDatabaseAction, AlterIndexAction, AlterTableAction, ConstraintKind, CreateTypeKind,
     NamedOption, TableElement,

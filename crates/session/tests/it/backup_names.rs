@@ -1,8 +1,8 @@
 //! A log backup that power fails behind: its file is there as soon as the database goes on without what is in it.
 
+use duramen_backup::Medium;
 use duramen_base::Lsn;
 use duramen_os::memory::Broker;
-use duramen_storage::backup::Medium;
 
 use super::backups::{MAKE, all};
 use super::*;

@@ -85,7 +85,7 @@ fn a_backup_says_what_it_has_taken() {
         lines[2].contains("BACKUP DATABASE successfully processed "),
         "{lines:?}"
     );
-    let medium = duramen_storage::backup::Medium::open(&*env.disk, "/data/b.bak".as_ref(), "x");
+    let medium = duramen_backup::Medium::open(&*env.disk, "/data/b.bak".as_ref(), "x");
     let medium = medium.expect("it is a medium");
     let set = &medium.sets[0];
     assert_eq!(
@@ -98,7 +98,7 @@ fn a_backup_says_what_it_has_taken() {
         .expect("it is whole");
     // Other programs read the same blocks.
     let bytes = bytes_of(&env, "/data/b.bak");
-    let blocks = duramen_storage::format::backup::blocks(&bytes).expect("blocks");
+    let blocks = duramen_format::backup::blocks(&bytes).expect("blocks");
     let kinds: Vec<String> = blocks
         .iter()
         .map(|b| String::from_utf8_lossy(&b.kind).into_owned())
@@ -108,7 +108,7 @@ fn a_backup_says_what_it_has_taken() {
         "ESET", "SFMB",
     ];
     assert_eq!(kinds, expected);
-    let pages = duramen_storage::format::backup::pages(&bytes).expect("pages");
+    let pages = duramen_format::backup::pages(&bytes).expect("pages");
     assert!(pages.contains_key(&9), "the boot page is there");
 }
 
@@ -251,9 +251,7 @@ fn a_backup_is_restored_under_another_name() {
     // Both go on after a restart, and the files are sound.
     drop((s, other));
     instance.shutdown().expect("it closes");
-    for report in
-        duramen_storage::check::check_directory(&*env.disk, "/data".as_ref()).expect("checked")
-    {
+    for report in duramen_check::check_directory(&*env.disk, "/data".as_ref()).expect("checked") {
         assert_eq!(report.findings, [], "{}", report.path.display());
     }
     let instance = start(&env);

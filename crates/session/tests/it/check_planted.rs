@@ -6,11 +6,11 @@
 mod world;
 
 use duramen_base::{AllocUnitId, PageId};
-use duramen_storage::format::PageBytes;
-use duramen_storage::format::alloc::{
+use duramen_format::PageBytes;
+use duramen_format::alloc::{
     Iam, bit_get, bit_set, gam_page_of, iam_set_single, pfs, pfs_get, pfs_set, sgam_page_of,
 };
-use duramen_storage::format::page::{PageMut, PageRef, kind_of, page_type, record_kind, seal};
+use duramen_format::page::{PageMut, PageRef, kind_of, page_type, record_kind, seal};
 
 use self::world::{World, world};
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use duramen_os::sim::SimDisk;
 
-use duramen_storage::format::version::{FORMAT_VERSION, too_new, version_of_file};
+use duramen_format::version::{FORMAT_VERSION, too_new};
+use duramen_storage::version_of_file;
 
 use super::packed::{bytes_of, files_below, pack, unpack};
 use super::{Session, alone_on, login, run, start};
@@ -346,7 +347,7 @@ fn put_version(disk: &SimDisk, path: &str, page: usize, version: u8) {
         .position(|w| w == b"DURAMEN-FORMAT-")
         .unwrap();
     one[mark + 15] = b'0' + version;
-    duramen_storage::format::page::seal(&mut one);
+    duramen_format::page::seal(&mut one);
     disk.damage(path, at as u64, &one).unwrap();
 }
 

@@ -56,7 +56,7 @@ DELETE t WHERE n = 3; UPDATE h SET pad = REPLICATE('z', 1500) WHERE id % 3 = 0; 
     );
     drop(session);
     instance.shutdown().expect("it closes");
-    let reports = duramen_storage::check::check_directory(&*env.disk, "/data".as_ref()).unwrap();
+    let reports = duramen_check::check_directory(&*env.disk, "/data".as_ref()).unwrap();
     for report in &reports {
         assert_eq!(report.findings, [], "{}", report.path.display());
     }

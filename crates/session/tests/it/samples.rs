@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use duramen_access::cancel::CancelToken;
 use duramen_base::SqlError;
+use duramen_format::foreign::ForeignDatabase;
 use duramen_program::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 use duramen_session::Session;
-use duramen_storage::format::foreign::ForeignDatabase;
 use duramen_types::{SqlType, Value, to_display};
 
 use crate::{alone, run};

@@ -2,8 +2,9 @@
 //! --profile sim speed -- --nocapture` takes enough turns for the printed times to mean something; otherwise a few, for
 //! the answers. DURAMEN_SPEED_OF=INSERT takes the batches so named alone. Times are the thread's processor time, so that neighbours do not count.
 
-use super::*;
 use duramen_os::time::thread_cpu;
+
+use super::*;
 
 /// How many turns to take.
 fn turns(few: u64, many: u64) -> u64 {
@@ -109,7 +110,7 @@ fn speed_of_compilation() {
     }
 }
 
-/// Keys in order on both sides: what each way of joining takes. The costs of `query::optimize::cost` go by this.
+/// Keys in order on both sides: what each way of joining takes. The costs of `query::cost` go by this.
 #[test]
 fn speed_of_joins() {
     let instance = instance();

@@ -74,9 +74,7 @@ fn a_restore_stops_where_it_is_told() {
     drop(s);
     instance.shutdown().expect("closed");
     let disk = &*env.disk;
-    for report in
-        duramen_storage::check::check_files(disk, &["/data/c.mdf".into(), "/data/c.ldf".into()])
-    {
+    for report in duramen_check::check_files(disk, &["/data/c.mdf".into(), "/data/c.ldf".into()]) {
         assert!(report.is_clean(), "{report:?}");
     }
     let instance = start(&env);

@@ -27,8 +27,8 @@ fn a_backup_over_three_files_needs_all_three() {
     // Every file has a part of the pages.
     for n in 1..=3 {
         let path = format!("/data/backup/s{n}.bak");
-        let medium = duramen_storage::backup::Medium::open(&*env.disk, path.as_ref(), "x")
-            .expect("a medium");
+        let medium =
+            duramen_backup::Medium::open(&*env.disk, path.as_ref(), "x").expect("a medium");
         assert_eq!((medium.media.families, medium.media.number), (3, n));
         assert_eq!(medium.sets.len(), 3);
         assert!(!medium.sets[0].pages.is_empty());
@@ -103,7 +103,7 @@ fn a_changed_byte_in_any_file_is_found() {
     all(&mut s, &[verify]);
     for n in 1..=2 {
         let path = format!("/data/backup/s{n}.bak");
-        let medium = duramen_storage::backup::Medium::open(&*env.disk, path.as_ref(), "x");
+        let medium = duramen_backup::Medium::open(&*env.disk, path.as_ref(), "x");
         let run_at = medium.expect("a medium").sets[0].pages[0].at + 5000;
         let file = env
             .disk

@@ -73,7 +73,7 @@ fn the_tail_of_a_database_without_its_data_file() {
             &mut s,
             &["BACKUP LOG b TO DISK = '/data/again.trn' WITH CONTINUE_AFTER_ERROR"],
         );
-        let medium = duramen_storage::backup::Medium::open(&*disk, "/data/tail.trn".as_ref(), "x");
+        let medium = duramen_backup::Medium::open(&*disk, "/data/tail.trn".as_ref(), "x");
         let header = &medium.expect("a medium").sets[0].header;
         assert!(header.incomplete && header.copy_only);
         comes_back(&mut s);

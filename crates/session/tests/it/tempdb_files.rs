@@ -77,7 +77,7 @@ fn files_outlive_a_start_and_are_made_as_they_were_asked_for() {
         assert!(there("/data/drives/L/tlog.ldf") && there("/data/drives/L/more3.ndf"));
         drop(s);
     }
-    let reports = duramen_storage::check::check_directory(&*disk.env().disk, "/data".as_ref());
+    let reports = duramen_check::check_directory(&*disk.env().disk, "/data".as_ref());
     let reports = reports.expect("a directory");
     let left: Vec<_> = reports.iter().filter(|r| !r.checked).collect();
     assert!(

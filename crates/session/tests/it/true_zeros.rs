@@ -74,6 +74,12 @@ fn work(instance: &Arc<Instance>) -> Vec<Session> {
         &mut s,
         "BEGIN TRAN; UPDATE t SET v = v + 1 WHERE id < 50; UPDATE h SET a = a + 1 WHERE a < 20",
     );
+    // Its snapshot is taken while the change is under way.
+    let mut later = login(instance);
+    run(
+        &mut later,
+        "USE w; SET TRANSACTION ISOLATION LEVEL SNAPSHOT; BEGIN TRAN; INSERT log (n) VALUES (0)",
+    );
     let blocked = waits.spid();
     let _runs = thread::spawn("waits", move || {
         run(
@@ -90,7 +96,7 @@ fn work(instance: &Arc<Instance>) -> Vec<Session> {
     thread::sleep(Duration::from_millis(30));
     // What was there before the change is found behind it.
     run(&mut versions, "SELECT COUNT(*) FROM h WHERE a < 30");
-    vec![s, versions]
+    vec![s, versions, later]
 }
 
 /// What one look at the views has found.

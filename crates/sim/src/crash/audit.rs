@@ -11,7 +11,7 @@ use duramen_events::instance::Instance;
 use duramen_os::Disk;
 use duramen_os::sim::SimDisk;
 use duramen_session::Session;
-use duramen_storage::{LockHint, ScanSpec, check};
+use duramen_storage::{LockHint, ScanSpec};
 use duramen_txn::{IsolationLevel, Transaction, TxnKind};
 use duramen_types::Value;
 
@@ -223,7 +223,7 @@ fn all_indexes(open: &OpenDb, tx: &Transaction) -> Result<(), String> {
 /// The offline check of the files of a stopped instance.
 pub fn files(disk: &SimDisk, everything: bool) -> Result<(), String> {
     let reports = if everything {
-        check::check_directory(disk, "/data".as_ref()).map_err(|e| e.to_string())?
+        duramen_check::check_directory(disk, "/data".as_ref()).map_err(|e| e.to_string())?
     } else {
         let paths: Vec<PathBuf> = DATABASES
             .iter()
@@ -231,7 +231,7 @@ pub fn files(disk: &SimDisk, everything: bool) -> Result<(), String> {
             .map(PathBuf::from)
             .filter(|p| disk.exists(p))
             .collect();
-        check::check_files(disk, &paths)
+        duramen_check::check_files(disk, &paths)
     };
     for report in reports {
         if let Some(f) = report.findings.first() {

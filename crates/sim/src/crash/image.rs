@@ -25,7 +25,7 @@ pub struct Prepared {
 pub fn prepared() -> &'static Prepared {
     static PREPARED: OnceLock<Prepared> = OnceLock::new();
     // Of this process nothing reads another program's files.
-    duramen_storage::format::sound::expect_own();
+    duramen_format::sound::expect_own();
     PREPARED.get_or_init(|| Prepared {
         small: prepare(512),
         large: prepare(4096),

@@ -3,11 +3,11 @@
 use std::sync::OnceLock;
 
 use duramen_access::cancel::CancelToken;
+use duramen_backup::Medium;
 use duramen_os::Disk;
 use duramen_os::memory::Broker;
 use duramen_os::sim::SimDisk;
 use duramen_program::text::TextSink;
-use duramen_storage::backup::Medium;
 
 use crate::crash::image;
 

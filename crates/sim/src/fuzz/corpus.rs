@@ -1,10 +1,9 @@
 //! The inputs that mutations start from: small, valid, and together of every shape.
 
-use super::files;
 use duramen_base::{AllocUnitId, Lsn, PAGE_BYTES, PageId, XdesId};
-use duramen_storage::format::alloc::{format_bitmap, format_iam, format_pfs};
-use duramen_storage::format::page::{PageMut, page_type, seal};
-use duramen_storage::format::{ColumnSpec, RowKind, RowLayout, encode_row, layout_for, row};
+use duramen_format::alloc::{format_bitmap, format_iam, format_pfs};
+use duramen_format::page::{PageMut, page_type, seal};
+use duramen_format::{ColumnSpec, RowKind, RowLayout, encode_row, layout_for, row};
 use duramen_tds::login::Login;
 use duramen_tds::packet::PacketType;
 use duramen_tds::request::{AllHeaders, Batch};
@@ -13,6 +12,8 @@ use duramen_tds::typeinfo::{Place, put_type_info};
 use duramen_tds::value::put_value;
 use duramen_types::{SqlType, Value};
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
+
+use super::files;
 
 const SQL: [&str; 14] = [
     "SELECT TOP (10) a.b, COUNT(*) AS n FROM dbo.t AS a LEFT JOIN [x y] z ON a.id = z.id WHERE a.c LIKE N'%''é%' \

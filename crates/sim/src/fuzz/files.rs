@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use duramen_base::PAGE_BYTES;
+use duramen_format::PageBytes;
+use duramen_format::page::PageRef;
 use duramen_os::Disk;
-use duramen_storage::format::PageBytes;
-use duramen_storage::format::page::PageRef;
 use duramen_wal::record::RecordView;
 use duramen_wal::vlf::VlfHeader;
 use duramen_wal::{claimed_bytes, open_block};

@@ -1,10 +1,10 @@
 //! What is attacked: everything that reads bytes or text from outside.
 
 use duramen_base::{AllocUnitId, PAGE_BYTES, PageId};
-use duramen_storage::format::alloc::Iam;
-use duramen_storage::format::boot::{Boot, FileHeader};
-use duramen_storage::format::page::{PageMut, PageRef, restore_torn_bits, seal, verify};
-use duramen_storage::format::{PageBytes, backup, decode_row, lob, row};
+use duramen_format::alloc::Iam;
+use duramen_format::boot::{Boot, FileHeader};
+use duramen_format::page::{PageMut, PageRef, restore_torn_bits, seal, verify};
+use duramen_format::{PageBytes, backup, decode_row, lob, row};
 use duramen_tds::bulk::BulkReader;
 use duramen_tds::bytes::Reader;
 use duramen_tds::login::Login;

@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use duramen_base::{PageId, SqlResult};
 use duramen_observe::events::PageSplitKind;
+use duramen_pool::PageWrite;
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 
 use super::{Step, fields, lock_info};
 use crate::change::{PageOp, Role, difference};
-use crate::pool::PageWrite;
 use crate::rowset::Rowset;
 
 impl Rowset {

@@ -13,10 +13,10 @@ use std::borrow::Cow;
 
 use duramen_types::{SqlType, TypeId};
 
-use crate::format::layout::{ColumnLayout, RowKind, RowLayout};
-use crate::format::page::{STATUS_NULL_BITMAP, STATUS_VARIABLE, kind_of, record_kind};
-use crate::format::row::{Field, Parts, append_variable, decode_fields, field};
-use crate::format::{FormatError, FormatResult, u16_at};
+use duramen_format::layout::{ColumnLayout, RowKind, RowLayout};
+use duramen_format::page::{STATUS_NULL_BITMAP, STATUS_VARIABLE, kind_of, record_kind};
+use duramen_format::row::{Field, Parts, append_variable, decode_fields, field};
+use duramen_format::{FormatError, FormatResult, u16_at};
 
 const BIT: u8 = 1;
 const OUTSIDE: u8 = 2;

@@ -8,18 +8,18 @@ use std::cmp::Ordering;
 use std::hash::Hasher;
 
 use duramen_base::{PageId, SqlResult};
+use duramen_format::FormatResult;
+use duramen_format::layout::{ColumnLayout, ColumnSpec, RowKind, RowLayout, layout_for};
+use duramen_format::row::decode_field;
+use duramen_format::values::{encode_node_row, value_of};
 use duramen_types::{CollationId, TypeId, Value, compare};
 
 use super::fields;
 use crate::def::RowsetDef;
-use crate::format::FormatResult;
-use crate::format::layout::{ColumnLayout, ColumnSpec, RowKind, RowLayout, layout_for};
-use crate::format::row::decode_field;
-use crate::format::values::{encode_node_row, value_of};
 
 /// A B-tree's key as seen on its pages.
 #[derive(Debug, Clone)]
-pub(crate) struct KeyInfo {
+pub struct KeyInfo {
     pub node: RowLayout,
     /// For each key column: position in the leaf layout, descending.
     pub columns: Vec<(usize, bool)>,
@@ -92,6 +92,11 @@ impl KeyInfo {
 
     pub fn len(&self) -> usize {
         self.columns.len()
+    }
+
+    /// A heap has no key.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
     }
 
     /// The key values of a leaf row.

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{PageId, SqlResult};
+use duramen_format::page::{PageRef, is_ghost, page_type};
 use duramen_observe::events::{PageSplit, PageSplitKind, emit};
 use duramen_observe::{Counter, count};
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
@@ -15,7 +16,6 @@ use duramen_types::Value;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 
 use crate::change::{NEXT_LINK, PREV_LINK, PageOp, Role, pack};
-use crate::format::page::{PageRef, is_ghost, page_type};
 use crate::rowset::Rowset;
 
 impl Rowset {
@@ -399,7 +399,7 @@ impl Rowset {
         }
         Err(self
             .db
-            .corrupt(at, crate::format::FormatError::Corrupt("B-tree depth")))
+            .corrupt(at, duramen_format::FormatError::Corrupt("B-tree depth")))
     }
 
     /// Checks order, links and levels of the whole tree; the number of rows. For tests and DBCC.
@@ -414,7 +414,7 @@ impl Rowset {
             let p = page.page();
             let fail = |what| {
                 self.db
-                    .corrupt(at, crate::format::FormatError::Corrupt(what))
+                    .corrupt(at, duramen_format::FormatError::Corrupt(what))
             };
             p.check().map_err(|e| self.db.corrupt(at, e))?;
             if p.prev_page() != prev {
@@ -442,7 +442,7 @@ impl Rowset {
 }
 
 /// The slot where the upper half begins: by bytes, leaving at least one row on each side where there are two.
-fn middle(p: PageRef<'_>, position: u16) -> crate::format::FormatResult<u16> {
+fn middle(p: PageRef<'_>, position: u16) -> duramen_format::FormatResult<u16> {
     let count = p.slot_count();
     if count < 2 {
         return Ok(position.min(count));

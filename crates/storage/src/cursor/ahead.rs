@@ -7,8 +7,8 @@
 
 use duramen_base::PageId;
 use duramen_observe::{Counter, count, metering_reads, note_read_ahead};
+use duramen_pool::{RUN, ReadRoom};
 
-use crate::pool::{RUN, ReadRoom};
 use crate::rowset::Rowset;
 
 /// Pages of an extent.

@@ -5,6 +5,11 @@
 //! by row, and their rows are taken apart afterwards.
 
 use duramen_base::{PageId, SqlResult};
+use duramen_format::layout::ColumnLayout;
+use duramen_format::page::{PageRef, is_ghost, kind_of, record_kind};
+use duramen_format::row::{Field, Parts, field};
+use duramen_format::values::value_of;
+use duramen_format::{FormatError, FormatResult};
 use duramen_observe::Counter;
 use duramen_txn::Transaction;
 use duramen_types::batch::Column;
@@ -12,11 +17,6 @@ use duramen_types::{Spooled, SqlType, TypeId, Value};
 
 use super::Cursor;
 use crate::def::RowLocator;
-use crate::format::layout::ColumnLayout;
-use crate::format::page::{PageRef, is_ghost, kind_of, record_kind};
-use crate::format::row::{Field, Parts, field};
-use crate::format::values::value_of;
-use crate::format::{FormatError, FormatResult};
 use crate::lent::OffRow;
 use crate::rowset::Rowset;
 
@@ -32,7 +32,7 @@ pub(super) struct Sink<'a> {
     /// One for each of `wanted`.
     out: &'a mut [Column],
     pub(super) rows: usize,
-    /// [`crate::reading::Reading::lends`]
+    /// [`crate::hints::Reading::lends`]
     lends: bool,
 }
 

@@ -8,17 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{PageId, SqlError, SqlResult, messages};
+use duramen_format::alloc::{GAM_EXTENTS, bit_get, gam_page_of, is_fixed_page};
+use duramen_format::file_table::{FilegroupRow, TableRow};
 use duramen_os::time;
+use duramen_pool::{DataFile, DataFileSpec, FileGrowth};
 use duramen_txn::Transaction;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 
-use super::fill::PRIMARY;
 use super::make::{create_file, sync_parent};
-use super::table::MAX_FILES;
-use super::{DataFile, DataFileSpec, FileGrowth};
+use super::state::PRIMARY;
+use super::table::{MAX_FILES, row_of};
 use crate::engine::Database;
-use crate::format::alloc::{GAM_EXTENTS, bit_get, gam_page_of, is_fixed_page};
-use crate::format::file_table::{FilegroupRow, TableRow};
 
 /// A filegroup, as `sys.filegroups` shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -205,7 +205,7 @@ impl Database {
                 file.sync()?;
                 sync_parent(&self.engine, &file)?;
             }
-            self.put_table_row(sys, &TableRow::File(file.row()))?;
+            self.put_table_row(sys, &TableRow::File(row_of(&file)))?;
             made = Some(file);
             Ok(())
         })?;
@@ -318,7 +318,7 @@ impl Database {
         }
         // Undo of the removal finds the file as it is now.
         self.checkpoint()?;
-        let key = TableRow::File(file.row()).key();
+        let key = TableRow::File(row_of(file)).key();
         self.alter("RemoveFile", |sys| {
             let record = RecordBuilder::new(Lop::DROP_FILE, Lcx::NULL)
                 .put(24, &file.id.to_le_bytes())
@@ -396,7 +396,7 @@ impl Database {
             self.tell_growth(&file, size, started, false);
         }
         new.size = file.size.load(Ordering::SeqCst);
-        let mut row = file.row();
+        let mut row = row_of(&file);
         row.logical_name = new.logical_name.clone();
         self.alter("ModifyFile", |sys| {
             self.change_header(sys, &file, |h| {

@@ -10,62 +10,20 @@
 //! after that leaves bits that are set for nothing. Who notes an extent does it before he looks at its bit, so the map
 //! is either cleared before, and he sets it, or after, with what he has noted.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, PageId, SqlResult};
-use duramen_os::sync::Mutex;
+use duramen_format::alloc::{GAM_EXTENTS, GAM_INTERVAL, bit_get, diff_page_of};
+use duramen_format::page::page_type;
+use duramen_pool::PageWrite;
 use duramen_wal::record::Lcx;
 
+use super::state::REMEMBERED;
 use crate::change::PageOp;
 use crate::engine::Database;
-use crate::format::alloc::{GAM_EXTENTS, GAM_INTERVAL, bit_get, diff_page_of};
-use crate::format::page::page_type;
-use crate::pool::PageWrite;
 
 /// Bytes of a record about a map.
 pub(super) const MAP_RECORD: u64 = 96;
-/// Extents remembered.
-const REMEMBERED: usize = 256;
-
-/// Extents whose bit is known to be set, each at the place that its number has.
-#[derive(Debug)]
-pub(crate) struct ChangedExtents {
-    known: [AtomicU64; REMEMBERED],
-    /// Goes up when nothing that is remembered may be believed any more: what was remembered before has another key.
-    epoch: AtomicU64,
-    /// What has changed since a full backup began; `None` when none runs.
-    since: Mutex<Option<BTreeSet<(u16, u32)>>>,
-}
-
-impl Default for ChangedExtents {
-    fn default() -> ChangedExtents {
-        ChangedExtents {
-            known: [const { AtomicU64::new(0) }; REMEMBERED],
-            epoch: AtomicU64::new(1),
-            since: Mutex::new(None),
-        }
-    }
-}
-
-impl ChangedExtents {
-    /// A change that was marked in one epoch and made in another has to be marked again, before its page's latch goes.
-    pub fn epoch(&self) -> u64 {
-        self.epoch.load(Ordering::SeqCst)
-    }
-
-    /// From now on every extent that changes is noted, whatever was remembered.
-    pub fn begin_notes(&self) {
-        *self.since.lock() = Some(BTreeSet::new());
-        self.epoch.fetch_add(1, Ordering::SeqCst);
-    }
-
-    pub fn end_notes(&self) {
-        *self.since.lock() = None;
-        self.epoch.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
 impl Database {
     /// Says that the extent of `id` changes. Called with the page latched, before its change is logged; 9002 for one that
     /// asks and finds no room in the log.
@@ -114,7 +72,7 @@ impl Database {
     /// The DIFF maps become what has been noted since [`ChangedExtents::begin_notes`]; nothing is noted any more.
     /// What would undo transactions that are active may have to set bits again, for which nothing is set aside: in a log that
     /// cannot grow the bits stay then.
-    pub(crate) fn clear_diff_maps(&self) -> SqlResult<()> {
+    pub fn clear_diff_maps(&self) -> SqlResult<()> {
         let fixed = self.log.as_ref().is_some_and(|l| l.is_fixed());
         if fixed && !self.transactions.table.is_empty() {
             self.changed.end_notes();

@@ -16,13 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{PAGE_BYTES, PageId, SqlResult};
+use duramen_format::alloc::{GAM_EXTENTS, bit_get, gam_page_of};
 use duramen_observe::WaitType;
 use duramen_os::{DiskFile, time};
+use duramen_pool::{DataFile, io_error};
 
-use super::DataFile;
 use crate::engine::Database;
-use crate::error::io_error;
-use crate::format::alloc::{GAM_EXTENTS, bit_get, gam_page_of};
 
 /// An extent's bytes.
 const EXTENT: u64 = 8 * PAGE_BYTES as u64;

@@ -4,65 +4,17 @@
 //! and pays the sum. Twice the free space is twice the extents, well mixed. A full file has nothing to give; when all
 //! are full, `grow` makes one larger, each file in its turn. With `-E` a file gives 64 extents when it is chosen.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 
 use duramen_base::{AllocUnitId, PageId, SqlError, SqlResult, messages};
-use duramen_os::sync::{Mutex, Rank, RwLock};
+use duramen_format::alloc::{GAM_EXTENTS, bit_count, bit_find, gam_page_of};
+use duramen_pool::DataFile;
 use duramen_txn::Transaction;
 use duramen_wal::record::Lcx;
 
-use super::DataFile;
+use super::state::ObjectNames;
 use crate::engine::{Database, Engine};
-use crate::format::alloc::{GAM_EXTENTS, bit_count, bit_find, gam_page_of};
-use crate::format::file_table::FilegroupRow;
-
-/// The primary filegroup's id.
-pub const PRIMARY: u16 = 1;
-
-/// What an allocation unit is called in messages: its object with schema, and the index unless it is a heap.
-pub type ObjectNames =
-    Arc<dyn Fn(AllocUnitId) -> Option<(String, Option<String>)> + Send + Sync + 'static>;
-
-/// What a database remembers about its files besides the files themselves.
-///
-/// Order of locks: `admin`, then `growth`, then as `lib` says from a file's allocation mutex on.
-pub(crate) struct FileState {
-    pub filegroups: RwLock<Vec<FilegroupRow>>,
-    /// Credit of each file.
-    credit: Mutex<BTreeMap<u16, i64>>,
-    /// Which file a filegroup's turn is at, and for how many more extents.
-    turns: Mutex<BTreeMap<u16, (u16, u32)>>,
-    /// One growth at a time; for each filegroup the file that grew last.
-    pub growth: Mutex<BTreeMap<u16, u16>>,
-    /// One change of the file list at a time.
-    pub admin: Mutex<()>,
-    pub names: OnceLock<ObjectNames>,
-}
-
-/// PRIMARY as it is made. All files of tempdb grow together.
-pub(crate) fn primary_filegroup(temporary: bool) -> FilegroupRow {
-    FilegroupRow {
-        id: PRIMARY,
-        name: "PRIMARY".to_owned(),
-        is_default: true,
-        autogrow_all: temporary,
-    }
-}
-
-impl FileState {
-    pub fn new(temporary: bool) -> FileState {
-        FileState {
-            filegroups: RwLock::new(vec![primary_filegroup(temporary)]),
-            credit: Mutex::new(BTreeMap::new()),
-            turns: Mutex::new(BTreeMap::new()),
-            growth: Mutex::ranked(Rank::Growth, BTreeMap::new()),
-            admin: Mutex::new(()),
-            names: OnceLock::new(),
-        }
-    }
-}
 
 impl Engine {
     /// `-E`: how many extents a file gives before it is the next one's turn; 1 unless it is said. SQL Server's `-E` gives

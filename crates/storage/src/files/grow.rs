@@ -7,25 +7,20 @@
 use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
+use duramen_format::alloc::{GAM_INTERVAL, PFS_INTERVAL, is_fixed_page};
+use duramen_format::boot::FileHeader;
+use duramen_format::page::page_type;
 use duramen_observe::events::{
     DatabaseFileSizeChange, DatabasesDataFileSizeChanged, FileType, emit,
 };
 use duramen_observe::{LatchClass, WaitType};
-use duramen_os::{AlignedBuf, DiskFile, IoError, time};
+use duramen_os::{IoError, time};
+use duramen_pool::DataFile;
 use duramen_txn::Transaction;
 use duramen_wal::record::Lcx;
 
-use super::{DataFile, FileGrowth};
 use crate::change::{PageOp, Role};
 use crate::engine::{Database, Engine};
-use crate::format::alloc::{GAM_INTERVAL, PFS_INTERVAL, is_fixed_page};
-use crate::format::boot::FileHeader;
-use crate::format::page::page_type;
-
-/// Growth is rounded to whole extents of 64 KB.
-const ROUND: u32 = 8;
-/// Zeros written at once.
-const ZEROS: usize = 1 << 20;
 
 impl Engine {
     /// `--instant-file-init`: whether the space of a data file that is made or grows is only allocated (the default), or
@@ -37,77 +32,6 @@ impl Engine {
     /// What `sys.dm_server_services` shows.
     pub fn instant_file_init(&self) -> bool {
         self.instant_file_init.load(Ordering::Relaxed)
-    }
-}
-
-impl FileGrowth {
-    /// The size after one growth, when there is a larger one below `max`. Pages.
-    pub fn next_size(self, size: u32, max: Option<u32>) -> Option<u32> {
-        let wanted = match self {
-            FileGrowth::None | FileGrowth::Pages(0) | FileGrowth::Percent(0) => return None,
-            FileGrowth::Pages(n) => u64::from(n),
-            FileGrowth::Percent(p) => (u64::from(size) * u64::from(p)).div_ceil(100),
-        };
-        let limit = max.unwrap_or(u32::MAX) / ROUND * ROUND;
-        let to = (u64::from(size) + wanted).next_multiple_of(u64::from(ROUND));
-        let to = u32::try_from(to).unwrap_or(u32::MAX).min(limit);
-        (to > size).then_some(to)
-    }
-}
-
-impl DataFile {
-    /// Makes the file `pages` long, on the disk for sure when it returns. Without `instant` the new space is written.
-    pub fn extend(&self, pages: u32, instant: bool) -> Result<(), IoError> {
-        self.extend_while(pages, instant, &|| true)
-    }
-
-    /// The same for a statement whose work it is: what it has given up ends between two writes.
-    pub fn extend_asked(&self, pages: u32, instant: bool) -> Result<(), IoError> {
-        self.extend_while(pages, instant, &|| !duramen_os::thread::is_given_up())
-    }
-
-    fn extend_while(
-        &self,
-        pages: u32,
-        instant: bool,
-        wanted: &dyn Fn() -> bool,
-    ) -> Result<(), IoError> {
-        let to = u64::from(pages) * PAGE_BYTES as u64;
-        let have = self.handle.len()?;
-        if to > have {
-            let _wait = duramen_observe::wait(WaitType::PREEMPTIVE_OS_FILEOPS);
-            let allocated = self.handle.allocate_while(have, to - have, wanted);
-            if let Err(IoError::NoSpace | IoError::GivenUp) = allocated {
-                let _undoing = duramen_os::thread::undoing();
-                // Others may want the space; if it cannot be given back, the next growth takes it.
-                let _ = self.handle.set_len(have);
-            }
-            allocated?;
-        }
-        if !instant {
-            // From the size that counts: what lies behind it may be the rest of a growth that was cut short.
-            let from = u64::from(self.size.load(Ordering::SeqCst)) * PAGE_BYTES as u64;
-            self.write_zeros(if from < to { from } else { 0 }, to, wanted)?;
-        }
-        let _wait = duramen_observe::wait(WaitType::PREEMPTIVE_OS_FLUSHFILEBUFFERS);
-        self.handle.sync()
-    }
-
-    fn write_zeros(&self, from: u64, to: u64, wanted: &dyn Fn() -> bool) -> Result<(), IoError> {
-        let zeros = AlignedBuf::zeroed(ZEROS);
-        let _wait = duramen_observe::wait(WaitType::PREEMPTIVE_OS_WRITEFILEGATHER);
-        let told = duramen_observe::Zeroing::begin(&self.path, from, to);
-        let mut at = from;
-        while at < to {
-            if !wanted() {
-                return Err(IoError::GivenUp);
-            }
-            let n = (to - at).min(ZEROS as u64);
-            self.handle.write_at(&zeros[..n as usize], at)?;
-            at += n;
-            told.at(at - from);
-        }
-        Ok(())
     }
 }
 
@@ -289,7 +213,7 @@ fn maps_between(from: u32, to: u32) -> Vec<u32> {
 }
 
 /// 5149
-pub(crate) fn expand_error(e: &IoError, file: &DataFile) -> SqlError {
+pub fn expand_error(e: &IoError, file: &DataFile) -> SqlError {
     if *e == IoError::GivenUp {
         return SqlError::given_up();
     }
@@ -300,7 +224,8 @@ pub(crate) fn expand_error(e: &IoError, file: &DataFile) -> SqlError {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileGrowth, maps_between};
+    use super::maps_between;
+    use duramen_pool::FileGrowth;
 
     #[test]
     fn growth_is_in_whole_extents_and_ends_at_the_maximum() {

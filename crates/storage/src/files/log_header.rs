@@ -6,14 +6,15 @@
 //! (`version::is_whole`).
 
 use duramen_base::{FileId, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
+use duramen_format::PageBytes;
+use duramen_format::boot::FileHeader;
+use duramen_format::page::{Verify, seal, verify};
+use duramen_format::version::{is_older, is_whole, raise, refuse_newer};
 use duramen_os::{Env, OpenOptions};
+use duramen_pool::io_error;
 use duramen_wal::LogFileSpec;
 
-use crate::error::io_error;
-use crate::format::PageBytes;
-use crate::format::boot::FileHeader;
-use crate::format::page::{Verify, seal, verify};
-use crate::format::version::{is_older, is_whole, raise, refuse_newer, version_in};
+use crate::marks::version_in;
 
 /// 5120 when the file cannot be read, 5172 when the header is damaged, 5173 when the file belongs to another database.
 pub(crate) fn check_log_file(env: &Env, spec: &LogFileSpec, binding: &[u8; 16]) -> SqlResult<()> {
@@ -45,7 +46,7 @@ pub(crate) fn check_log_file(env: &Env, spec: &LogFileSpec, binding: &[u8; 16]) 
 
 /// Raises the marks of log files of an earlier version; durable when it returns. Headers that a crash has left with a half of
 /// that are made whole.
-pub(crate) fn raise_log_files(env: &Env, log: &[LogFileSpec]) -> SqlResult<()> {
+pub fn raise_log_files(env: &Env, log: &[LogFileSpec]) -> SqlResult<()> {
     for spec in log {
         let name = spec.path.display().to_string();
         let fail = |what: &'static str| {

@@ -4,20 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlResult};
-use duramen_os::{DiskFile, IoError};
-
-use super::grow::expand_error;
-use super::{DataFile, DataFileSpec, DbStore, FileGrowth};
-use crate::engine::Engine;
-use crate::error::{io_error, logical_error};
-use crate::format::PageBytes;
-use crate::format::alloc::{
+use duramen_format::PageBytes;
+use duramen_format::alloc::{
     FIXED_PAGE, GAM_INTERVAL, PFS_INTERVAL, bit_set, diff_page_of, format_bitmap, format_pfs,
     gam_page_of, ml_page_of, pfs_set, sgam_page_of,
 };
-use crate::format::boot::{BOOT_PAGE, Boot, FileHeader};
-use crate::format::file_table::FILE_TABLE_PAGES;
-use crate::format::page::{page_type, seal};
+use duramen_format::boot::{BOOT_PAGE, Boot, FileHeader};
+use duramen_format::file_table::FILE_TABLE_PAGES;
+use duramen_format::page::{page_type, seal};
+use duramen_os::{DiskFile, IoError};
+use duramen_pool::{DataFile, DataFileSpec, DbStore, FileGrowth, io_error, logical_error};
+
+use super::grow::expand_error;
+use crate::engine::Engine;
 use crate::tempdb;
 
 /// The smallest data file, in pages.
@@ -124,7 +123,7 @@ pub(crate) fn create_file(
     Ok(file)
 }
 
-pub(crate) fn sync_parent(engine: &Engine, file: &DataFile) -> SqlResult<()> {
+pub fn sync_parent(engine: &Engine, file: &DataFile) -> SqlResult<()> {
     if let Some(dir) = file.path.parent() {
         engine
             .env
@@ -147,7 +146,7 @@ fn read_raw(file: &DataFile, page: u32) -> SqlResult<PageBytes> {
 }
 
 /// The GUID by which the double-write file knows the database.
-pub(crate) fn find_guid(files: &[Arc<DataFile>], id: DbId) -> SqlResult<[u8; 16]> {
+pub fn find_guid(files: &[Arc<DataFile>], id: DbId) -> SqlResult<[u8; 16]> {
     for file in files {
         if let Ok(header) = FileHeader::read(&read_raw(file, 0)?)
             && header.binding != [0; 16]

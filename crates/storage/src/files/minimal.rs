@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, EXTENT_PAGES, PageId, SqlResult};
+use duramen_format::alloc::{GAM_EXTENTS, GAM_INTERVAL, bit_find, bit_get, ml_page_of};
+use duramen_format::page::page_type;
+use duramen_pool::DataFile;
 use duramen_wal::record::Lcx;
 
-use super::DataFile;
 use super::changed::MAP_RECORD;
 use crate::change::PageOp;
 use crate::engine::Database;
-use crate::format::alloc::{GAM_EXTENTS, GAM_INTERVAL, bit_find, bit_get, ml_page_of};
-use crate::format::page::page_type;
 
 /// Extents by file.
 pub(crate) type Extents = Vec<(Arc<DataFile>, BTreeSet<u32>)>;
@@ -55,7 +55,7 @@ impl Database {
     }
 
     /// The extents that the maps name, of files that have any.
-    pub(crate) fn minimally_logged(&self) -> SqlResult<Extents> {
+    pub fn minimally_logged(&self) -> SqlResult<Extents> {
         let files = self.store.files.read().clone();
         let mut out = Vec::new();
         for file in files {
@@ -88,7 +88,7 @@ impl Database {
     }
 
     /// A log backup has the extents: their maps are empty again. Called while no extent gets its bit.
-    pub(crate) fn clear_ml_maps(&self, marked: &Extents) -> SqlResult<()> {
+    pub fn clear_ml_maps(&self, marked: &Extents) -> SqlResult<()> {
         for (file, extents) in marked {
             let maps: BTreeSet<u32> = extents
                 .iter()

@@ -14,12 +14,12 @@
 //!    before. Overlays (a standby, SET EMERGENCY) leave the files as they are: what is raised goes with the overlay.
 
 use duramen_base::{PageId, SqlResult};
+use duramen_format::boot::BOOT_PAGE;
+use duramen_format::version::{is_older, raise};
 use duramen_wal::LogFileSpec;
 
 use super::log_header::raise_log_files;
 use crate::engine::Database;
-use crate::format::boot::BOOT_PAGE;
-use crate::format::version::{is_older, raise};
 
 impl Database {
     /// All files; durable when it returns.

@@ -21,21 +21,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{PAGE_BYTES, PageId, SqlError, SqlResult, messages};
-use duramen_os::{DiskFile, Env, OpenOptions, thread};
+use duramen_format::PageBytes;
+use duramen_format::boot::FileHeader;
+use duramen_format::file_table::{
+    FILE_TABLE_PAGES, FileRow, TableRow, format_table_page, table_rows,
+};
+use duramen_format::page::PageMut;
+use duramen_format::version::refuse_newer;
+use duramen_os::{Env, OpenOptions, thread};
+use duramen_pool::{DataFile, DataFileSpec, DbStore, FileGrowth};
 use duramen_txn::Transaction;
 use duramen_wal::record::{Lcx, RecordView};
 
-use super::{DataFile, DataFileSpec, DbStore, FileGrowth};
 use crate::change::{PageOp, Role};
 use crate::engine::Database;
 use crate::error::corrupt;
-use crate::format::PageBytes;
-use crate::format::boot::FileHeader;
-use crate::format::file_table::{
-    FILE_TABLE_PAGES, FileRow, TableRow, format_table_page, table_rows,
-};
-use crate::format::page::PageMut;
-use crate::format::version::{refuse_newer, version_in};
+use crate::marks::version_in;
 
 /// The most data files of a database: what surely fits the table.
 pub(crate) const MAX_FILES: usize = 64;
@@ -45,9 +46,9 @@ pub(crate) fn new_table(
     files: &[Arc<DataFile>],
     temporary: bool,
 ) -> SqlResult<Vec<(u32, Box<PageBytes>)>> {
-    let primary = super::fill::primary_filegroup(temporary);
+    let primary = super::state::primary_filegroup(temporary);
     let mut rows = vec![TableRow::Filegroup(primary)];
-    rows.extend(files.iter().map(|f| TableRow::File(f.row())));
+    rows.extend(files.iter().map(|f| TableRow::File(row_of(f))));
     let mut pages = Vec::new();
     let mut rows = rows.iter().map(TableRow::encode).peekable();
     for n in FILE_TABLE_PAGES {
@@ -152,30 +153,16 @@ fn delete_leftover(env: &Env, path: &Path, guid: &[u8; 16], file_id: u16, fresh:
     }
 }
 
-impl DataFile {
-    /// The row of the file.
-    pub(crate) fn row(&self) -> FileRow {
-        let spec = self.spec.read();
-        FileRow {
-            file_id: self.id,
-            filegroup: spec.filegroup,
-            create_lsn: self.create_lsn,
-            logical_name: spec.logical_name.clone(),
-            shown_path: spec.shown_path.clone(),
-            path: self.path.to_string_lossy().into_owned(),
-        }
-    }
-
-    /// Takes the file's length on the disk as its size, until its header can be read.
-    pub(crate) fn take_length(&self) -> SqlResult<()> {
-        let name = self.path.display().to_string();
-        let bytes = self
-            .handle
-            .len()
-            .map_err(|e| crate::error::io_error(&e, "open", PageId::new(self.id, 0), &name))?;
-        let pages = u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX);
-        self.size.store(pages, Ordering::SeqCst);
-        Ok(())
+/// The row of a file.
+pub(crate) fn row_of(file: &DataFile) -> FileRow {
+    let spec = file.spec.read();
+    FileRow {
+        file_id: file.id,
+        filegroup: spec.filegroup,
+        create_lsn: file.create_lsn,
+        logical_name: spec.logical_name.clone(),
+        shown_path: spec.shown_path.clone(),
+        path: file.path.to_string_lossy().into_owned(),
     }
 }
 

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use duramen_base::{AllocUnitId, PAGE_BYTES, PageId, XdesId};
+use duramen_format::page::page_type;
 use duramen_os::random::Rng;
 use duramen_txn::Standing;
 use duramen_wal::record::Lcx;
 
 use super::*;
-use crate::format::page::page_type;
 
 /// What a transaction has done to a slot: its bytes before, and after.
 type Step = (u16, Option<Vec<u8>>, Option<Vec<u8>>);

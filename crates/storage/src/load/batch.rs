@@ -6,14 +6,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use duramen_base::{PAGE_BYTES, SqlError};
+use duramen_format::page::{BODY_BYTES, HEADER_BYTES, PageMut, PageRef};
+use duramen_format::{FormatResult, PageBytes};
 use duramen_txn::Transaction;
 use duramen_types::Value;
 use duramen_types::batch::Column;
 
 use super::order::KeyColumns;
 use crate::change::PageOp;
-use crate::format::page::{BODY_BYTES, HEADER_BYTES, PageMut, PageRef};
-use crate::format::{FormatResult, PageBytes};
 use crate::rowset::Rowset;
 
 /// Rows as columns and as bytes.

@@ -22,8 +22,9 @@ use super::parts::{Parts, Read};
 use super::sorted::{BYTES, ROWS, Unsorted, exchanged, write_pieces};
 use super::{Fill, Load, LoadError};
 use crate::cursor::NOTHING;
-use crate::def::{LockHint, ScanSpec};
+use crate::def::ScanSpec;
 use crate::error::StorageError;
+use crate::hints::LockHint;
 use crate::rowset::Rowset;
 
 /// Bytes of memory that are asked for at once.

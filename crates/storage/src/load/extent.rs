@@ -8,17 +8,17 @@
 //! Both move the LSN of their pages: what is filled in afterwards goes to disk only when the second is durable.
 
 use duramen_base::{AllocUnitId, DbId, Lsn, PageId, SqlResult};
+use duramen_format::alloc::{GAM_EXTENTS, PFS_INTERVAL, is_fixed_page, pfs, pfs_get, pfs_page_of};
+use duramen_format::page::{PageMut, page_type};
+use duramen_format::{FormatError, FormatResult};
 use duramen_observe::{Counter, count};
+use duramen_pool::PageWrite;
 use duramen_txn::Transaction;
 use duramen_wal::record::{FLAG_NORMAL, Lcx, Lop, PageFields, RecordBuilder, RecordView};
 
 use crate::change::{PageOp, Role, pack};
 use crate::engine::{Database, Storage};
 use crate::error::recovery_error;
-use crate::format::alloc::{GAM_EXTENTS, PFS_INTERVAL, is_fixed_page, pfs, pfs_get, pfs_page_of};
-use crate::format::page::{PageMut, page_type};
-use crate::format::{FormatError, FormatResult};
-use crate::pool::PageWrite;
 use crate::recovery::{LoosePages, Redo};
 
 /// Bytes of the record that formats a page again.

@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use duramen_base::{PageId, SqlResult};
+use duramen_format::page::{BODY_BYTES, page_type};
 use duramen_txn::{LockMode, Transaction};
 use duramen_wal::record::Lcx;
 
@@ -13,7 +14,6 @@ use super::extent::Extent;
 use super::{Load, Logging};
 use crate::change::{PageOp, Role};
 use crate::def::RowLocator;
-use crate::format::page::{BODY_BYTES, page_type};
 use crate::rowset::Rowset;
 
 /// Is told where rows have gone.

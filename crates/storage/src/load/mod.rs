@@ -40,6 +40,7 @@ use std::sync::Arc;
 
 use duramen_base::SqlResult;
 use duramen_base::planted::{self, Bug};
+use duramen_format::page::BODY_BYTES;
 use duramen_txn::{LockMode, Resource, Transaction};
 use duramen_types::batch::Column;
 use duramen_types::{SqlType, Value};
@@ -47,7 +48,6 @@ use duramen_wal::LogProfile;
 
 use crate::def::RowLocator;
 use crate::error::StorageError;
-use crate::format::page::BODY_BYTES;
 use crate::rowset::Rowset;
 use batch::Batch;
 pub use build::{Build, BuildError};

@@ -17,7 +17,8 @@ use super::external::{empty, sorting_bytes, together};
 use super::helpers::{self, internal};
 use super::sorted::ROWS;
 use crate::cursor::{Cursor, ScanPart};
-use crate::def::{LockHint, ScanSpec};
+use crate::def::ScanSpec;
+use crate::hints::LockHint;
 use crate::rowset::Rowset;
 
 /// Parts for each thread: those that end early take more.

@@ -3,8 +3,10 @@
 use std::ops::Range;
 
 use duramen_base::{PageId, SqlResult};
+use duramen_format::page::PageRef;
 use duramen_observe::events::PageSplitKind;
 use duramen_observe::{Counter, count};
+use duramen_pool::PageWrite;
 use duramen_txn::{LockDuration, LockMode, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
@@ -14,9 +16,7 @@ use super::extent::Extent;
 use super::{Load, Logging};
 use crate::btree::lock_info;
 use crate::change::{NEXT_LINK, PageOp, Role, pack};
-use crate::format::page::PageRef;
-use crate::pool::PageWrite;
-use crate::reading::Wanted;
+use crate::hints::Wanted;
 use crate::rowset::Rowset;
 
 /// What came of rows that may go to the last leaf.

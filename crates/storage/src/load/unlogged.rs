@@ -22,8 +22,8 @@ use super::batch::Batch;
 use super::extent::Extent;
 use super::{Load, Logging};
 use crate::engine::Database;
-use crate::free_space::class_of;
-use crate::truncation::RecoveryModel;
+use crate::fullness::class_of;
+use crate::recovery_model::RecoveryModel;
 
 /// Pages that may be open before all but the last are written down: 2 MB.
 const MOST_OPEN: usize = 256;

@@ -6,8 +6,8 @@ use duramen_base::{Lsn, XdesId};
 use duramen_txn::txlog::Decision;
 use duramen_wal::record::{Lop, RecordView};
 
-use crate::alloc::Doomed;
-use crate::row_counts::Recovered;
+use crate::alloc::dropped::Doomed;
+use crate::row_counts::noted::Recovered;
 
 /// A transaction whose end the log does not have.
 #[derive(Clone, Debug)]

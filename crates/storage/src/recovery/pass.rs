@@ -12,26 +12,29 @@ use std::time::Duration;
 
 use duramen_base::{Lsn, SqlError, SqlResult};
 use duramen_os::time::{self, Instant};
+use duramen_pool::DbStore;
 use duramen_wal::record::{Lop, RecordView};
 use duramen_wal::{OpenBlock, Watch};
 
 use super::analysis::Analysis;
-use super::crew::Crew;
+use super::helpers::Helpers;
+use super::progress::Progress;
 use super::redo::Redo;
 use crate::engine::Engine;
 use crate::error::recovery_error;
-use crate::files::DbStore;
 
 /// Blocks that one thread repeats alone: what a clean shutdown leaves is not worth more threads.
 const ALONE: u32 = 4;
 
 pub(crate) struct Pass {
     redo: Redo,
+    /// Nobody is told, without one.
+    progress: Option<Arc<Progress>>,
     checkpoint: Lsn,
     /// Of those active at the checkpoint, the oldest.
     from: Lsn,
     analysis: Analysis,
-    crew: Option<Crew>,
+    helpers: Option<Helpers>,
     blocks: u32,
     error: Option<SqlError>,
     begun: Instant,
@@ -51,6 +54,7 @@ pub(crate) struct Found {
 impl Pass {
     pub fn new(engine: &Arc<Engine>, store: &Arc<DbStore>, checkpoint: Lsn) -> Pass {
         Pass {
+            progress: engine.recovery_of(store.id),
             redo: Redo {
                 engine: engine.clone(),
                 store: store.clone(),
@@ -61,7 +65,7 @@ impl Pass {
                 checkpoint,
                 ..Analysis::default()
             },
-            crew: None,
+            helpers: None,
             blocks: 0,
             error: None,
             begun: time::now(),
@@ -71,14 +75,14 @@ impl Pass {
 
     fn repeat(&mut self, block: &Arc<OpenBlock>) -> SqlResult<()> {
         self.blocks = self.blocks.saturating_add(1);
-        if let Some(progress) = self.redo.store.progress.get() {
+        if let Some(progress) = &self.progress {
             progress.advance(u64::from(block.header.bytes))?;
         }
-        if self.blocks > ALONE && self.crew.is_none() {
-            self.crew = Some(Crew::new(&self.redo));
+        if self.blocks > ALONE && self.helpers.is_none() {
+            self.helpers = Some(Helpers::new(&self.redo));
         }
-        if let Some(crew) = &mut self.crew {
-            crew.block(block)?;
+        if let Some(helpers) = &mut self.helpers {
+            helpers.block(block)?;
         }
         for slot in 1..=block.header.records {
             let lsn = block.lsn(slot);
@@ -92,8 +96,8 @@ impl Pass {
             if lsn < self.checkpoint {
                 continue;
             }
-            match &mut self.crew {
-                Some(crew) => crew.record(slot, lsn, &view)?,
+            match &mut self.helpers {
+                Some(helpers) => helpers.record(slot, lsn, &view)?,
                 None => self.redo.apply(lsn, &view, &|_| true)?,
             }
         }
@@ -102,13 +106,13 @@ impl Pass {
 
     /// Waits for the end of redo.
     pub fn finish(mut self) -> SqlResult<Found> {
-        let threads = self.crew.as_ref().map_or(1, Crew::threads);
-        let done = self.crew.take().map_or(Ok(()), Crew::finish);
+        let threads = self.helpers.as_ref().map_or(1, Helpers::threads);
+        let done = self.helpers.take().map_or(Ok(()), Helpers::finish);
         if let Some(e) = self.error {
             return Err(e);
         }
         done?;
-        if let Some(progress) = self.redo.store.progress.get() {
+        if let Some(progress) = &self.progress {
             progress.redone();
         }
         Ok(Found {
@@ -151,7 +155,7 @@ impl Watch for Pass {
     }
 
     fn expect(&mut self, bytes: u64) {
-        if let Some(progress) = self.redo.store.progress.get() {
+        if let Some(progress) = &self.progress {
             progress.enter(2, bytes);
         }
     }

@@ -13,8 +13,6 @@ use duramen_os::sync::{Mutex, RwLock};
 use duramen_os::thread;
 use duramen_os::time::{self, Instant, WallTime};
 
-use crate::engine::Engine;
-
 /// A recovery that has taken this long is reported, and again whenever [`AGAIN`] has passed or a phase begins (*assumed*:
 /// SQL Server does not say when it does).
 const FIRST: Duration = Duration::from_secs(2);
@@ -26,11 +24,11 @@ pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
 /// The recoveries that are under way in an engine.
 #[derive(Default)]
 pub(crate) struct Recoveries {
-    under_way: Mutex<BTreeMap<u16, Arc<Progress>>>,
-    notice: RwLock<Option<Notice>>,
-    interrupted: AtomicBool,
+    pub(super) under_way: Mutex<BTreeMap<u16, Arc<Progress>>>,
+    pub(super) notice: RwLock<Option<Notice>>,
+    pub(super) interrupted: AtomicBool,
     /// They end when what their thread works on is given up.
-    of_askers: AtomicBool,
+    pub(super) of_askers: AtomicBool,
 }
 
 /// What a recovery looks like from outside.
@@ -48,7 +46,7 @@ pub struct Recovering {
 }
 
 /// One recovery.
-pub(crate) struct Progress {
+pub struct Progress {
     all: Arc<Recoveries>,
     db: DbId,
     name: String,
@@ -64,7 +62,7 @@ pub(crate) struct Progress {
 }
 
 impl Recoveries {
-    fn notice(&self, text: &str) {
+    pub(super) fn notice(&self, text: &str) {
         let notice = self.notice.read().clone();
         if let Some(notice) = notice {
             notice(text);
@@ -72,42 +70,11 @@ impl Recoveries {
     }
 }
 
-impl Engine {
-    /// From now on lines for the server log go there, from whatever thread has something to say.
-    pub fn set_notices(&self, notice: Notice) {
-        *self.recoveries.notice.write() = Some(notice);
-    }
-
-    /// Says a line of the server log.
-    pub fn notice(&self, text: &str) {
-        self.recoveries.notice(text);
-    }
-
-    /// The recoveries that are under way.
-    pub fn recoveries(&self) -> Vec<Recovering> {
-        let all: Vec<_> = self.recoveries.under_way.lock().values().cloned().collect();
-        all.iter().map(|p| p.look()).collect()
-    }
-
-    /// Recoveries that are under way end soon, with an error; the next start goes on with them.
-    pub fn interrupt_recoveries(&self) {
-        self.recoveries.interrupted.store(true, Ordering::SeqCst);
-    }
-
-    /// Recoveries of this engine end when what their thread works on is given up: of copies, which are then thrown away.
-    pub(crate) fn recover_for_askers(&self) {
-        self.recoveries.of_askers.store(true, Ordering::SeqCst);
-    }
-
-    /// Whether [`Engine::interrupt_recoveries`] was called.
-    pub fn is_interrupted(&self) -> bool {
-        self.recoveries.interrupted.load(Ordering::SeqCst)
-    }
-
-    /// A recovery begins; it is listed until [`Progress::end`].
-    pub(crate) fn begin_recovery(&self, db: DbId, name: &str) -> Arc<Progress> {
+impl Progress {
+    /// One begins, among those of its engine.
+    pub(super) fn begin(all: &Arc<Recoveries>, db: DbId, name: &str) -> Arc<Progress> {
         let progress = Arc::new(Progress {
-            all: self.recoveries.clone(),
+            all: all.clone(),
             db,
             name: name.to_owned(),
             started: time::wall(),
@@ -118,13 +85,10 @@ impl Engine {
             told: AtomicU32::new(0),
             due: Mutex::new(FIRST),
         });
-        let mut all = self.recoveries.under_way.lock();
-        all.insert(db.0, progress.clone());
+        all.under_way.lock().insert(db.0, progress.clone());
         progress
     }
-}
 
-impl Progress {
     /// The next phase begins, with so much more to be done.
     pub fn enter(&self, phase: u8, bytes: u64) {
         self.total.fetch_add(bytes, Ordering::Relaxed);
@@ -155,7 +119,7 @@ impl Progress {
         Ok(())
     }
 
-    fn look(&self) -> Recovering {
+    pub(super) fn look(&self) -> Recovering {
         let (done, total) = (
             self.done.load(Ordering::Relaxed) as f64,
             self.total.load(Ordering::Relaxed).max(1) as f64,

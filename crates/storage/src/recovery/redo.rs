@@ -9,24 +9,23 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlResult};
+use duramen_format::boot::FileHeader;
+use duramen_format::page::{PageMut, PageRef};
+use duramen_format::{FormatError, FormatResult, PageBytes};
 use duramen_os::{DiskFile, IoError};
+use duramen_pool::{DbStore, PageWrite};
 use duramen_txn::Standing;
 use duramen_wal::record::{Lcx, Lop, RecordView};
 
 use crate::change::{PHYSICAL, PageOp};
 use crate::engine::Engine;
 use crate::error::{corrupt, recovery_error};
-use crate::files::DbStore;
 use crate::files::grow::expand_error;
-use crate::format::boot::FileHeader;
-use crate::format::page::{PageMut, PageRef};
-use crate::format::{FormatError, FormatResult, PageBytes};
 use crate::kept_room;
-use crate::pool::PageWrite;
 
 /// A database whose pages are brought up to its log; its log may not be open yet.
 #[derive(Clone)]
-pub(crate) struct Redo {
+pub struct Redo {
     pub engine: Arc<Engine>,
     pub store: Arc<DbStore>,
 }
@@ -126,10 +125,10 @@ impl Change<'_> {
 }
 
 /// Pages in no pool.
-pub(crate) type LoosePages = BTreeMap<PageId, Box<PageBytes>>;
+pub type LoosePages = BTreeMap<PageId, Box<PageBytes>>;
 
 /// The pages that a record is about.
-pub(crate) fn pages_of(db: DbId, lsn: Lsn, view: &RecordView<'_>) -> SqlResult<Vec<PageId>> {
+pub fn pages_of(db: DbId, lsn: Lsn, view: &RecordView<'_>) -> SqlResult<Vec<PageId>> {
     match reach(view) {
         Reach::Page(id) | Reach::File(id) => Ok(vec![id]),
         Reach::Pages => Redo::extent_pages(db, lsn, view),
@@ -138,7 +137,7 @@ pub(crate) fn pages_of(db: DbId, lsn: Lsn, view: &RecordView<'_>) -> SqlResult<V
 }
 
 /// Repeats a record on those of the pages that are older.
-pub(crate) fn repeat_on(
+pub fn repeat_on(
     pages: &mut LoosePages,
     db: DbId,
     lsn: Lsn,

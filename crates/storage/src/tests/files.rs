@@ -7,6 +7,7 @@ use duramen_base::SqlError;
 use duramen_os::random::Rng;
 use duramen_os::sim::{Simulation, seeds};
 use duramen_os::sync::Mutex;
+use duramen_pool::{DataFileSpec, FileGrowth};
 
 use super::fixture::*;
 use crate::*;
@@ -212,7 +213,7 @@ fn a_growth_over_the_next_maps_formats_them() {
             let engine = engine(&env, 4 << 20);
             engine.set_instant_file_init(instant);
             let db = create(&engine).unwrap();
-            let interval = crate::format::alloc::GAM_INTERVAL;
+            let interval = duramen_format::alloc::GAM_INTERVAL;
             let change = FileChange {
                 size: Some(if instant { interval } else { 8088 * 2 } + 160),
                 ..FileChange::default()

@@ -1,19 +1,22 @@
-//! A small database with sysallocunits, a clustered table, an index and a heap.
+//! A small database with sysallocunits, a clustered table, an index and a heap. The rooms above begin their tests with it, too:
+//! they have this file under its path.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use duramen_base::{AllocUnitId, DbId, FileId, ObjectId, RowsetId, SessionId, SqlResult};
+use duramen_check::check_directory;
+use duramen_format::layout::{ColumnSpec, RowKind, layout_for};
 use duramen_os::{Disk, Env};
+use duramen_pool::{DataFileSpec, FileGrowth};
+use duramen_storage::*;
 use duramen_txn::{IsolationLevel, Transaction, TxnKind};
 use duramen_types::{SqlType, Value};
 use duramen_wal::{Growth, LogFileSpec, LogProfile};
 
-use crate::check::check_directory;
-use crate::format::layout::{ColumnSpec, RowKind, layout_for};
-use crate::*;
-
+/// An engine whose pages are all ours.
 pub fn engine(env: &Env, memory: u64) -> Arc<Engine> {
+    duramen_format::sound::expect_own();
     env.disk.create_dir_all(&PathBuf::from("/data")).unwrap();
     let config = EngineConfig {
         memory,
@@ -118,7 +121,7 @@ pub fn open_as(engine: &Arc<Engine>, id: u16, name: &str) -> SqlResult<Arc<Datab
         data: data_files(name),
         log: log_files(name),
         sector: 512,
-        model: crate::RecoveryModel::Simple,
+        model: RecoveryModel::Simple,
         restored: false,
     };
     Database::open(engine, &spec)

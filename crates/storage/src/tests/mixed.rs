@@ -1,11 +1,11 @@
 //! Extents whose pages belong to several units.
 
+use duramen_format::alloc::pfs;
 use duramen_os::Env;
 use duramen_os::sim::Simulation;
 use duramen_types::Value;
 
 use super::fixture::*;
-use crate::format::alloc::pfs;
 
 /// One transaction has taken a new extent for a page of it and has not ended when the power goes; another has taken the
 /// next page, and has committed.

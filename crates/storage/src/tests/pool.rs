@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duramen_base::{DbId, PAGE_BYTES, PageId};
+use duramen_format::PageBytes;
+use duramen_format::page::{PageMut, Verify, seal, verify};
 use duramen_observe::{Counter, WaitType, counter, wait_stats};
 use duramen_os::sim::{DiskOp, Fault, SimDisk, Simulation};
 use duramen_os::{IoError, thread, time};
 use duramen_types::Value;
 
 use super::fixture::*;
-use crate::backup::{RestoreFiles, Tolerance};
-use crate::format::PageBytes;
-use crate::format::page::{PageMut, Verify, seal, verify};
 use crate::{Database, Engine, LockHint, RowLocator};
 
 fn fill(engine: &Arc<Engine>, db: &Arc<Database>, ids: std::ops::Range<i32>) {
@@ -199,34 +198,6 @@ pub(super) fn a_torn_page_whose_checksum_fits_is_repaired_too() {
     }
     assert!(torn > 2, "{torn} pages pass for whole");
     all_rows_are_there(&disk);
-}
-
-/// A restore of pages reads the boot page of a database that is closed, perhaps since a crash that tore it: it finds the one
-/// that opening the database will put there.
-#[test]
-fn the_boot_page_of_a_closed_database_is_that_of_the_last_batch() {
-    let disk = SimDisk::new(9);
-    {
-        let engine = engine(&disk.env(), 8 << 20);
-        let db = create(&engine).unwrap();
-        fill(&engine, &db, 0..60);
-        db.checkpoint().unwrap();
-    }
-    let files = RestoreFiles {
-        name: "t".to_owned(),
-        id: 5,
-        data: data_files("t"),
-        log: log_files("t"),
-        tolerance: Tolerance::default(),
-    };
-    let target = || engine(&disk.crash(1).env(), 8 << 20).page_restore_target(&files);
-    let whole = target().unwrap();
-    let page = 9;
-    let from = page * PAGE_BYTES + 1024;
-    disk.damage(Path::new(MDF), from as u64, &[0x55; 700])
-        .unwrap();
-    assert!(!seems_whole(&disk, page));
-    assert_eq!(target().unwrap(), whole);
 }
 
 const MDF: &str = "/data/t.mdf";

@@ -5,17 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use duramen_base::{FileId, PAGE_BYTES, PageId, SqlResult};
+use duramen_format::PageBytes;
+use duramen_format::boot::{BOOT_PAGE, FileHeader};
+use duramen_format::page::{Verify, seal, verify};
+use duramen_format::version::{FORMAT_VERSION, is_whole, too_new};
 use duramen_os::sim::{SimDisk, Simulation};
 use duramen_os::{Disk, Env, OpenOptions};
+use duramen_pool::DataFileSpec;
 use duramen_wal::LogFileSpec;
 use duramen_wal::record::Lcx;
 
 use super::fixture::*;
 use super::tables::tables;
-use crate::format::PageBytes;
-use crate::format::boot::{BOOT_PAGE, FileHeader};
-use crate::format::page::{Verify, seal, verify};
-use crate::format::version::{FORMAT_VERSION, is_whole, too_new, version_of_file};
+use crate::marks::version_of_file;
 use crate::*;
 
 /// The last byte of the boot page's mark, and bytes before and behind it, by their places in the record.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duramen_base::SqlError;
+use duramen_storage::{Database, LockHint, Logging, RowLocator, Rowset, ScanSpec};
 use duramen_txn::LockMode;
 use duramen_types::Value;
 
 use super::fixture::*;
-use crate::{Database, LockHint, Logging, RowLocator, Rowset, ScanSpec};
 
 /// id -> (pad length, n)
 pub type Model = BTreeMap<i32, (usize, Option<i32>)>;

@@ -8,15 +8,15 @@
 //! gone, so a row that is not there is one that has been undone already.
 
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult};
+use duramen_format::page::{PageRef, record_len};
+use duramen_format::{FormatError, FormatResult};
+use duramen_pool::PageWrite;
 use duramen_txn::Transaction;
 use duramen_wal::record::{Lcx, RecordView};
 
 use crate::change::{PHYSICAL, PageOp, Role};
 use crate::engine::Database;
 use crate::error::recovery_error;
-use crate::format::page::{PageRef, record_len};
-use crate::format::{FormatError, FormatResult};
-use crate::pool::PageWrite;
 
 /// Rows as a record has them.
 pub(super) struct Brought<'a> {
@@ -51,7 +51,7 @@ pub(super) fn of<'a>(view: &RecordView<'a>, op: &PageOp<'a>) -> Option<Brought<'
 }
 
 fn rows_of_image<'a>(used: &'a [u8], slots: &[u8]) -> FormatResult<Vec<&'a [u8]>> {
-    let pminlen = crate::format::u16_at(used, 14)?;
+    let pminlen = duramen_format::u16_at(used, 14)?;
     let mut rows = Vec::with_capacity(slots.len() / 2);
     for slot in slots.rchunks_exact(2) {
         let at = usize::from(u16::from_le_bytes([slot[0], slot[1]]));

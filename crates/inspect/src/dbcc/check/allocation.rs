@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use duramen_base::messages;
 use duramen_base::{AllocUnitId, DbId};
-use duramen_storage::check::{Checked, FileUse, UnitUse};
+use duramen_check::{Checked, FileUse, UnitUse};
 
 use super::Said;
 
@@ -34,7 +34,7 @@ pub(super) fn tell_tables(
         ));
         let mut total = 0;
         for unit in units {
-            let sum = |of: fn(&duramen_storage::check::Share) -> u64| -> u64 {
+            let sum = |of: fn(&duramen_check::Share) -> u64| -> u64 {
                 unit.shares.values().map(of).sum()
             };
             let (extents, pages) = (sum(|s| s.extents), sum(|s| s.pages));

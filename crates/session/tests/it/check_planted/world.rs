@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use duramen_base::{AllocUnitId, PAGE_BYTES};
+use duramen_check::{Request, check_database};
+use duramen_format::PageBytes;
+use duramen_format::alloc::{pfs, pfs_get, pfs_page_of};
+use duramen_format::page::{PageRef, page_type};
 use duramen_os::{Disk, OpenOptions};
-use duramen_storage::check::{Request, check_database};
-use duramen_storage::format::PageBytes;
-use duramen_storage::format::alloc::{pfs, pfs_get, pfs_page_of};
-use duramen_storage::format::page::{PageRef, page_type};
 
 use super::super::*;
 

@@ -1,4 +1,5 @@
-//! What the documentation says, as `tests/rights.tsv` has it.
+//! What the documentation says, as `tests/rights.tsv` has it, and golden scripts of what came later: a line that begins with
+//! `# right: ` has the same fields.
 
 use std::path::Path;
 
@@ -21,6 +22,25 @@ pub fn fields(file: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
+/// What begins a line of the table in a golden script.
+const IN_SCRIPT: &str = "# right: ";
+
+/// The lines of the table, and those in golden scripts.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the scripts lie on the real disk"
+)]
+fn lines() -> Vec<Line> {
+    let mut all = fields("rights.tsv");
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+    for script in std::fs::read_dir(scripts).expect("the scripts").flatten() {
+        let text = std::fs::read_to_string(script.path()).unwrap_or_default();
+        let lines = text.lines().filter_map(|l| l.strip_prefix(IN_SCRIPT));
+        all.extend(lines.map(|l| l.split('\t').map(str::to_owned).collect()));
+    }
+    all.iter().map(|l| line(l)).collect()
+}
+
 fn line(fields: &[String]) -> Line {
     let [kind, name, right, of, source] = fields else {
         panic!("a line of five fields: {fields:?}");
@@ -40,16 +60,16 @@ fn line(fields: &[String]) -> Line {
 
 /// The lines of rows.
 pub fn table() -> Vec<Line> {
-    let lines = fields("rights.tsv");
-    let lines = lines.iter().map(|l| line(l));
-    lines.filter(|l| l.kind != "within").collect()
+    let mut lines = lines();
+    lines.retain(|l| l.kind != "within");
+    lines
 }
 
 /// What is asked within a row that asks for nothing itself, by the statement that it runs or the object that it reads.
 pub fn within() -> Vec<Line> {
-    let lines = fields("rights.tsv");
-    let lines = lines.iter().map(|l| line(l));
-    lines.filter(|l| l.kind == "within").collect()
+    let mut lines = lines();
+    lines.retain(|l| l.kind == "within");
+    lines
 }
 
 /// Rights on an object that a chain of ownership gives.

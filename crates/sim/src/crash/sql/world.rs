@@ -8,7 +8,6 @@ use duramen_core::unavailable::{DatabaseState, Unavailable};
 use duramen_events::instance::Instance;
 use duramen_os::sim::{Sim, SimDisk, Simulation};
 use duramen_session::Session;
-use duramen_storage::check;
 
 use super::super::wire::execute;
 use super::super::{audit, image};
@@ -173,7 +172,7 @@ impl World {
 
     /// The offline check of everything but what a restore or a CREATE DATABASE that power has cut left behind.
     fn check_files(&self) -> Result<(), Fault> {
-        let reports = check::check_directory(&*self.disk, "/data".as_ref());
+        let reports = duramen_check::check_directory(&*self.disk, "/data".as_ref());
         let reports = reports.map_err(|e| Fault::new("files", e.to_string()))?;
         let is_there = |name: &str| {
             let master = self.model.dbs.get(MASTER);

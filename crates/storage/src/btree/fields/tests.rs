@@ -1,11 +1,11 @@
 //! Fields in and out of rows: whatever a row holds meanwhile, those that are put back are as they were and the others stay.
 
+use duramen_format::layout::{ColumnSpec, layout_for};
+use duramen_format::row::encode_fields;
 use duramen_os::random::Rng;
 use duramen_types::SqlType as T;
 
 use super::*;
-use crate::format::layout::{ColumnSpec, layout_for};
-use crate::format::row::encode_fields;
 
 fn layout(kind: RowKind) -> RowLayout {
     let columns = [
@@ -99,7 +99,7 @@ fn a_row_that_took_a_ghosts_place_is_a_ghost_again() {
     let old: Vec<_> = layout.columns.iter().map(|c| value(&mut rng, c)).collect();
     let row = encode_fields(&layout, &old, None).unwrap();
     let mut ghost = row.clone();
-    crate::format::row::set_ghost(&mut ghost, true);
+    duramen_format::row::set_ghost(&mut ghost, true);
     let back = restored(&row, layout.pminlen, &[], Some(ghost[0])).unwrap();
     assert_eq!(back, ghost);
 }

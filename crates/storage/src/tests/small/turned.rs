@@ -8,14 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_check::check_directory;
+use duramen_format::page::PageRef;
 use duramen_os::random::Rng;
 use duramen_os::sim::{SimDisk, Simulation};
 use duramen_os::time;
 
 use super::asked;
 use super::work::{Base, Life, Step, caught};
-use crate::check::check_directory;
-use crate::format::page::PageRef;
 
 const DATA: &str = "/data/t.mdf";
 const LOG: &str = "/data/t_log.ldf";
