@@ -138,6 +138,9 @@ pub fn functions() -> impl Iterator<Item = FunctionEntry> {
         doc: f.doc,
         min: f.min,
         max: f.max,
+        of_null: if f.max > 0 { "NULL" } else { "" },
+        deterministic: false,
+        needs: f.needs.in_a_word(),
     });
     let mut all: Vec<_> = duramen_planner::function_names().chain(mine).collect();
     all.sort_unstable_by_key(|f| f.doc.name);

@@ -24,7 +24,7 @@ pub use bind::{Binder, BoundQuery};
 pub use captured::{Capture, Captured};
 pub use optimize::{MissingIndex, Sizes, Wanted, missing_indexes};
 
-use duramen_query::functions::{COLLATE, Entry, scalar_functions};
+use duramen_query::functions::{COLLATE, Entry, Stability, scalar_functions};
 
 /// Every built-in function of the language: the scalar ones, those that binding turns into CASE, aggregates, window
 /// functions and table-valued ones. For the reference.
@@ -34,6 +34,13 @@ pub fn function_names() -> impl Iterator<Item = Entry> {
         doc: f.doc,
         min: f.min_args,
         max: f.max_args,
+        of_null: match (f.strict, f.null_if_all) {
+            (true, _) => "NULL",
+            (_, true) => "NULL, if all are",
+            _ => "a value",
+        },
+        deterministic: f.stability == Stability::Always,
+        needs: "",
     });
     let tables = crate::table_functions::entries();
     scalar.chain(crate::bind::function_entries()).chain(tables)

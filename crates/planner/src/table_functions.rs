@@ -5,7 +5,7 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{SqlType, Value};
 
-use duramen_query::functions::Entry;
+use duramen_query::functions::{Entry, of_arguments};
 use duramen_query::host::{Host, RowStream, TableColumn, VirtualTable};
 use duramen_query::{Doc, Expr, Kind, doc};
 
@@ -74,11 +74,8 @@ const ROWS: &[Row] = &[
 ];
 
 pub(crate) fn entries() -> impl Iterator<Item = Entry> {
-    ROWS.iter().map(|r| Entry {
-        doc: r.doc,
-        min: r.min,
-        max: r.max,
-    })
+    let rows = ROWS.iter();
+    rows.map(|r| of_arguments(r.doc, (r.min, r.max), "no rows"))
 }
 
 /// The function of that name for these arguments.

@@ -564,6 +564,8 @@ impl Compiler<'_> {
                     );
                 }
             },
+            // What stands behind it was read with its lines.
+            StatementKind::LineNumber(_) => {}
             StatementKind::Label(name) => {
                 if self
                     .labels

@@ -1,7 +1,7 @@
 //! Binding of aggregates: their arguments, and the types of their results.
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_query::functions::Entry;
+use duramen_query::functions::{Entry, of_arguments};
 use duramen_query::plan::{Aggregate, AggregateKind};
 use duramen_query::{Doc, Expr, Kind, doc};
 use duramen_tsql::ast;
@@ -277,10 +277,6 @@ pub(super) fn entries() -> impl Iterator<Item = Entry> {
         } else {
             1
         };
-        Entry {
-            doc: r.doc,
-            min: count,
-            max: count,
-        }
+        of_arguments(r.doc, (count, count), "leaves it out")
     })
 }

@@ -2,7 +2,7 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_columns::CompareOp;
-use duramen_query::functions::Entry;
+use duramen_query::functions::{Entry, of_arguments};
 use duramen_query::{Doc, Expr, Kind, doc};
 use duramen_types::{SqlType, Value};
 
@@ -83,11 +83,7 @@ pub(super) fn find(name: &str, given: usize) -> Option<&'static Chosen> {
 pub(super) fn entries() -> impl Iterator<Item = Entry> {
     // The session says the rest of what a default calls.
     let rows = ROWS.iter().filter(|c| !c.doc.example.is_empty());
-    rows.map(|c| Entry {
-        doc: c.doc,
-        min: c.min,
-        max: c.max,
-    })
+    rows.map(|c| of_arguments(c.doc, (c.min, c.max), "what it chooses"))
 }
 
 fn coalesce(binder: &Binder<'_>, args: Vec<Expr>) -> SqlResult<Expr> {

@@ -1,7 +1,7 @@
 //! Binding of functions with OVER, and the node that computes them.
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_query::functions::Entry;
+use duramen_query::functions::{Entry, of_arguments};
 use duramen_query::plan::{
     AggregateKind, FrameEdge, Node, SortKey, WindowCall, WindowFrame, WindowKind,
 };
@@ -139,11 +139,8 @@ fn find(name: &str) -> Option<&'static Row> {
 }
 
 pub(super) fn entries() -> impl Iterator<Item = Entry> {
-    ROWS.iter().map(|r| Entry {
-        doc: r.doc,
-        min: r.min,
-        max: r.max,
-    })
+    let rows = ROWS.iter();
+    rows.map(|r| of_arguments(r.doc, (r.min, r.max), "a value like others"))
 }
 
 /// Whether a function makes sense only with OVER.

@@ -135,6 +135,17 @@ impl Needs {
         }
     }
 
+    /// For a list of things that nearly everybody may: the right, or what holds without one.
+    pub fn in_a_word(&self) -> &'static str {
+        match self {
+            Needs::Public(why) => why,
+            Needs::Sysadmin => "sysadmin",
+            Needs::Members(of) => of,
+            Needs::NotHere => "refused",
+            Needs::AnyOf(all) => all.first().map_or("", |need| need.right.name()),
+        }
+    }
+
     /// In words: the right, and of what.
     pub fn shown(&self) -> (String, String) {
         match self {

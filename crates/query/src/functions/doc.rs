@@ -18,10 +18,29 @@ pub const fn doc(name: &'static str, gives: &'static str, example: &'static str)
     }
 }
 
-/// A function as the reference lists it: with its least and most arguments.
+/// A function as the reference lists it.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub doc: Doc,
+    /// Least and most arguments.
     pub min: usize,
     pub max: usize,
+    /// What it makes of NULL.
+    pub of_null: &'static str,
+    /// The same arguments give the same value at any time and to everybody.
+    pub deterministic: bool,
+    /// What it asks of its caller; nothing but its arguments, where it looks at nothing else.
+    pub needs: &'static str,
+}
+
+/// A function that looks at nothing but its arguments.
+pub const fn of_arguments(doc: Doc, (min, max): (usize, usize), of_null: &'static str) -> Entry {
+    Entry {
+        doc,
+        min,
+        max,
+        of_null,
+        deterministic: true,
+        needs: "",
+    }
 }

@@ -24,7 +24,7 @@ use std::sync::OnceLock;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{SqlType, TypeId, Value, datefn::DatePart};
 
-pub use self::doc::{Doc, Entry, doc};
+pub use self::doc::{Doc, Entry, doc, of_arguments};
 use crate::cx::Cx;
 use crate::expr::Expr;
 

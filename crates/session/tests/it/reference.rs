@@ -276,11 +276,13 @@ fn function_page() -> String {
             false => format!("{} to {}", f.min, f.max),
         };
         let (example, gives) = shown(&mut session, f.doc.example);
-        format!("{name} | {count} | {} | {example} | {gives}", f.doc.gives)
+        let deterministic = if f.deterministic { "yes" } else { "no" };
+        let facts = format!("{} | {deterministic} | {}", f.of_null, f.needs);
+        format!("{name} | {count} | {} | {facts} | {example} | {gives}", f.doc.gives)
     };
     let mut out = page(
         "Functions",
-        "name | arguments | gives | example | which gives",
+        "name | arguments | gives | of NULL | deterministic | needs | example | which gives",
         reference::functions().map(row),
     );
     out += "\nDate functions count their datepart. CAST, CONVERT, TRY_CAST, TRY_CONVERT, PARSE and TRY_PARSE have a syntax of their own.\n";

@@ -160,6 +160,8 @@ pub enum StatementKind {
     Return(Option<Expr>),
     Goto(String),
     Label(String),
+    /// `LINENO n`: the line that it stands on has this number, and those behind it count on from there.
+    LineNumber(u32),
     Print(Expr),
     RaiseError(Box<RaiseError>),
     /// `THROW` (`None`) or `THROW number, message, state`.

@@ -31,11 +31,21 @@ impl Parser<'_> {
                 let with_override = self.eat_words(&["WITH", "OVERRIDE"]);
                 Ok(StatementKind::Reconfigure { with_override })
             }
-            "BULK" | "READTEXT" | "WRITETEXT" | "UPDATETEXT" | "SETUSER" | "LINENO" => {
+            "LINENO" => self.line_number(),
+            "BULK" | "READTEXT" | "WRITETEXT" | "UPDATETEXT" | "SETUSER" => {
                 Err(self.not_supported(&self.text(0).to_ascii_uppercase()))
             }
             _ => Err(self.unexpected()),
         }
+    }
+
+    /// LINENO, which generators of scripts write so that errors name the lines of what they were made of.
+    fn line_number(&mut self) -> SqlResult<StatementKind> {
+        let stands_on = self.at(0).line;
+        self.expect_word("LINENO")?;
+        let number = self.integer_u32()?;
+        self.lines_ahead = i64::from(number) - i64::from(stands_on);
+        Ok(StatementKind::LineNumber(number))
     }
 
     fn kill(&mut self) -> SqlResult<StatementKind> {

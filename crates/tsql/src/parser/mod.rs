@@ -138,6 +138,8 @@ pub(crate) struct Parser<'a> {
     in_module: bool,
     /// Whether constraints may have names here: those of variables have none.
     names_constraints: bool,
+    /// What LINENO has put between the lines of the text and those that errors name.
+    lines_ahead: i64,
 }
 
 /// What a value or a condition may hold where it stands.
@@ -170,6 +172,7 @@ impl<'a> Parser<'a> {
             holds: Holds::Anything,
             in_module: false,
             names_constraints: true,
+            lines_ahead: 0,
         })
     }
 
@@ -228,7 +231,13 @@ impl<'a> Parser<'a> {
     }
 
     fn line(&self) -> u32 {
-        self.at(0).line
+        self.line_of(self.at(0))
+    }
+
+    /// As errors name it.
+    fn line_of(&self, token: &Token) -> u32 {
+        let line = i64::from(token.line) + self.lines_ahead;
+        line.clamp(0, i64::from(i32::MAX)) as u32
     }
 
     fn start(&self) -> u32 {
@@ -371,7 +380,7 @@ impl<'a> Parser<'a> {
             Tok::Bracketed(name) | Tok::DoubleQuoted(name) => name.as_str(),
             _ => &self.sql[token.start as usize..token.end as usize],
         };
-        SqlError::new(message, &[&near]).at_line(token.line as i32)
+        SqlError::new(message, &[&near]).at_line(self.line_of(token) as i32)
     }
 
     fn raise(&self, message: &messages::Message, args: &[&dyn std::fmt::Display]) -> SqlError {

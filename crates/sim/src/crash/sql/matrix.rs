@@ -177,7 +177,7 @@ impl Matrix {
     pub fn unmade(&self) -> Vec<&'static str> {
         let kinds = kinds::KINDS.iter().enumerate();
         let idle = kinds.filter(|(k, kind)| {
-            kind.cover == kinds::Cover::Made && (0..ENDINGS.len()).all(|e| self.cell(*k, e) == 0)
+            kind.cover.is_made() && (0..ENDINGS.len()).all(|e| self.cell(*k, e) == 0)
         });
         idle.map(|(_, kind)| kind.name).collect()
     }

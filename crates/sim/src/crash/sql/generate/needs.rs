@@ -28,7 +28,7 @@ fn follow(view: &mut Model, backups: &mut Vec<Backed>, batch: &Batch) {
 impl Generator {
     /// A kind that is made, each as likely as the others.
     pub(super) fn any_kind(&mut self) -> Option<K> {
-        let made = |k: &&K| KINDS[**k as usize].cover == Cover::Made;
+        let made = |k: &&K| KINDS[**k as usize].cover.is_made();
         let made: Vec<K> = ALL.iter().filter(made).copied().collect();
         self.rng.choose(&made).copied()
     }
