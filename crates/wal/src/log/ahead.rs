@@ -22,7 +22,7 @@ use duramen_os::time::{self, Instant, WallTime};
 use duramen_os::{IoError, thread};
 
 use super::Log;
-use super::state::State;
+use super::state::{Space, State};
 
 /// Bytes of background growth in a second while nobody is short of room.
 pub(super) const RATE: u64 = 256 << 20;
@@ -165,82 +165,51 @@ impl Log {
 impl State {
     /// What growths may take of the volume is looked up when the log is opened, and before each.
     pub fn look_at_volume(&mut self) {
-        let growing = (0..self.files.len()).find(|i| self.can_grow(*i));
-        self.demand.volume = growing.map_or(0, |i| self.files[i].file.room().unwrap_or(0));
+        let growing = (0..self.space.files.len()).find(|i| self.space.can_grow(*i));
+        self.growth.demand.volume =
+            growing.map_or(0, |i| self.space.files[i].file.room().unwrap_or(0));
     }
 
     /// Bytes that should be ready before anybody needs them.
     fn target(&self) -> u64 {
-        self.demand
+        self.growth
+            .demand
             .ready()
-            .max(self.vlfs[self.current].header.size / 2)
+            .max(self.space.vlf().header.size / 2)
     }
 
     /// Whether less is ready, beyond what is reserved: time to grow. What an opened log has ready shows only when it is known
     /// what of it is needed: each start after a crash once grew a log that had a gigabyte to reuse.
     pub fn runs_short(&self) -> bool {
-        !self.needs_unknown && !self.has_room(self.target(), 0)
+        !self.needs.unknown && !self.has_room(self.target(), 0)
     }
 
     /// Somebody waits for the growth that is under way, or soon will.
     fn needs_growth(&self) -> bool {
-        self.growth_waiters > 0 || self.closed || !self.has_room(self.target() / 2, 0)
+        self.growth.waiters > 0 || self.closed || !self.has_room(self.target() / 2, 0)
     }
 
     /// How many increments the next growth is of: twice as many whenever somebody had to wait, and what is ready while
     /// the log is filled faster than that would last.
     pub(super) fn increments(&self, increment: u64) -> u64 {
         let increment = increment.max(1);
-        let hurried = match self.has_room(self.demand.ready(), 0) {
+        let hurried = match self.has_room(self.growth.demand.ready(), 0) {
             true => 1,
             false => self.unreserved() / increment,
         };
-        let most = self.demand.volume / PART_OF_VOLUME / increment;
-        self.ahead.max(hurried).min(most).max(1)
-    }
-
-    /// Somebody has waited for `file` to grow.
-    pub(super) fn note_wait(&mut self, file: usize, since: Instant) {
-        let waited = time::now() - since;
-        if let Some(f) = self.files.get_mut(file) {
-            f.ahead.waits += 1;
-            f.ahead.waited += waited;
-            f.ahead.longest = f.ahead.longest.max(waited);
-        }
-    }
-
-    /// A background growth has ended well.
-    pub(super) fn note_prepared(&mut self, file: usize, bytes: u64, took: Duration) {
-        if let Some(f) = self.files.get_mut(file) {
-            f.ahead.growths += 1;
-            f.ahead.bytes += bytes;
-            f.ahead.spent += took;
-        }
-    }
-
-    pub(super) fn note_failure(&mut self, file: usize, error: &IoError) {
-        if let Some(f) = self.files.get_mut(file) {
-            f.ahead.failure = Some((error.to_string(), time::wall()));
-        }
-    }
-
-    /// No file may grow.
-    pub(super) fn note_no_growth(&mut self) {
-        if let Some(f) = self.files.iter_mut().rfind(|f| !f.is_gone()) {
-            let why = "the file has reached its maximum size or does not grow".to_owned();
-            f.ahead.failure = Some((why, time::wall()));
-        }
+        let most = self.growth.demand.volume / PART_OF_VOLUME / increment;
+        self.growth.ahead.max(hurried).min(most).max(1)
     }
 
     fn preparations(&self, written: u64) -> Vec<(Arc<std::path::Path>, LogPreparation)> {
-        let here = (0..self.files.len()).filter(|i| !self.files[*i].is_gone());
+        let here = (0..self.space.files.len()).filter(|i| !self.space.files[*i].is_gone());
         here.map(|i| {
-            let f = &self.files[i];
-            let running = self.growing && self.preparing && self.growing_file == i;
-            let reusable = self.vlfs.iter().filter(|v| v.file == i && !v.active);
-            let current = &self.vlfs[self.current];
+            let f = &self.space.files[i];
+            let running = self.growth.prepares(i);
+            let reusable = self.space.vlfs.iter().filter(|v| v.file == i && !v.active);
+            let current = self.space.vlf();
             let left = match current.file == i {
-                true => current.header.size - self.offset,
+                true => current.header.size - self.space.offset,
                 false => 0,
             };
             let a = &f.ahead;
@@ -265,5 +234,40 @@ impl State {
             (f.spec.path.as_path().into(), known)
         })
         .collect()
+    }
+}
+
+impl Space {
+    /// Somebody has waited for `file` to grow.
+    pub fn note_wait(&mut self, file: usize, since: Instant) {
+        let waited = time::now() - since;
+        if let Some(f) = self.files.get_mut(file) {
+            f.ahead.waits += 1;
+            f.ahead.waited += waited;
+            f.ahead.longest = f.ahead.longest.max(waited);
+        }
+    }
+
+    /// A background growth has ended well.
+    pub fn note_prepared(&mut self, file: usize, bytes: u64, took: Duration) {
+        if let Some(f) = self.files.get_mut(file) {
+            f.ahead.growths += 1;
+            f.ahead.bytes += bytes;
+            f.ahead.spent += took;
+        }
+    }
+
+    pub fn note_failure(&mut self, file: usize, error: &IoError) {
+        if let Some(f) = self.files.get_mut(file) {
+            f.ahead.failure = Some((error.to_string(), time::wall()));
+        }
+    }
+
+    /// No file may grow.
+    pub fn note_no_growth(&mut self) {
+        if let Some(f) = self.files.iter_mut().rfind(|f| !f.is_gone()) {
+            let why = "the file has reached its maximum size or does not grow".to_owned();
+            f.ahead.failure = Some((why, time::wall()));
+        }
     }
 }

@@ -208,7 +208,7 @@ fn a_load_gets_space_that_is_not_written_first() {
     use duramen_os::OpenOptions;
     for (write, expected) in [(4096, STAMP), (MB, 0)] {
         let (log, disk, sizes) = log_of(None);
-        (0..40).for_each(|_| log.lock().demand.note_write(write));
+        (0..40).for_each(|_| log.lock().growth.demand.note_write(write));
         while sizes.lock().is_empty() {
             append(&log).expect("room");
         }

@@ -34,14 +34,14 @@ const ALIGN: u64 = 4096;
 impl Log {
     /// Where the first block begins that is not durable yet: everything before is.
     pub fn durable_end(&self) -> Lsn {
-        let (vlf, block) = self.lock().durable_end;
+        let (vlf, block) = self.lock().durable.end;
         Lsn::new(vlf, block, 1)
     }
 
     /// Where the oldest block begins that is still in the log.
     pub fn oldest_block(&self) -> Lsn {
         let s = self.lock();
-        let oldest = s.vlfs.iter().filter(|v| v.active);
+        let oldest = s.space.vlfs.iter().filter(|v| v.active);
         match oldest.min_by_key(|v| v.header.seq) {
             Some(v) => Lsn::new(v.header.seq, v.header.first_block.max(FIRST_BLOCK), 1),
             None => Lsn::NULL,
@@ -51,7 +51,7 @@ impl Log {
     /// Where the active log begins: the first record that somebody needed when the log was truncated last. The records
     /// before it in its VLF stay until that is reused.
     pub fn active_from(&self) -> Lsn {
-        let truncated = self.lock().truncated;
+        let truncated = self.lock().needs.truncated;
         self.oldest_block().max(truncated)
     }
 
@@ -64,11 +64,11 @@ impl Log {
                 header.seq = 0;
             }
             VlfSlot {
-                file_id: s.files[v.file].spec.file_id,
+                file_id: s.space.files[v.file].spec.file_id,
                 header,
             }
         };
-        s.vlfs.iter().map(slot).collect()
+        s.space.vlfs.iter().map(slot).collect()
     }
 
     /// The blocks from that of `from` to before that of `to`, which is not beyond [`Log::durable_end`].
@@ -111,7 +111,7 @@ impl Log {
     ) -> Result<(), E> {
         let (file, path) = {
             let s = self.lock();
-            let state = s.files.iter().filter(|f| !f.is_gone());
+            let state = s.space.files.iter().filter(|f| !f.is_gone());
             let mut found = state.filter(|f| f.spec.file_id == range.slot.file_id);
             match found.next() {
                 Some(f) => (f.file.clone(), f.spec.path.clone()),

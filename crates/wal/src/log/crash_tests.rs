@@ -165,7 +165,7 @@ impl World {
             self.planted,
         )?;
         // Several small writes at once: the order of completion is what the prefix rule is about.
-        opened.0.lock().parallel_bytes = 0;
+        opened.0.lock().flights.parallel_bytes = 0;
         Ok(opened)
     }
 

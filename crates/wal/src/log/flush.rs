@@ -51,86 +51,58 @@ pub(super) enum Batch {
 impl State {
     /// Takes the next batch when one may be submitted now. The open block is sealed when somebody wants what is in it.
     pub(super) fn take_batch(&mut self) -> Option<Batch> {
-        let crowded = self.writing >= DEPTH
-            || self.writing > 0 && self.queue_bytes + self.head().used() < self.parallel_bytes;
-        let held = self.gather.holds() && self.queue_bytes < self.parallel_bytes;
-        if self.poisoned.is_some() || self.sealing || self.header_in_flight || crowded || held {
+        let crowded = self.flights.writing >= DEPTH
+            || self.flights.writing > 0
+                && self.queue.bytes + self.head().used() < self.flights.parallel_bytes;
+        let held = self.durable.gather.holds() && self.queue.bytes < self.flights.parallel_bytes;
+        if self.poisoned.is_some()
+            || self.queue.sealing
+            || self.flights.has_header
+            || crowded
+            || held
+        {
             return None;
         }
-        if self.queue_bytes < BATCH_BYTES
+        if self.queue.bytes < BATCH_BYTES
             && self.head().slots() > 0
-            && self.wanted > self.before_open()
+            && self.durable.wanted > self.space.before_open()
         {
             self.seal_open();
         }
-        match self.queue.front()? {
+        match self.queue.items.front()? {
             Item::Header { file, header } => {
                 let batch = Batch::Header {
                     file: *file,
                     header: *header,
                 };
-                self.queue.pop_front();
-                self.header_in_flight = true;
+                self.queue.items.pop_front();
+                self.flights.has_header = true;
                 Some(batch)
             }
             Item::Block(_) => {
-                let blocks = self.take_blocks();
+                let blocks = self.queue.take_blocks(self.flights.bytes);
+                debug_assert!(
+                    blocks.is_empty() || !self.flights.has_header,
+                    "log/2: blocks are written while their VLF's header is on its way"
+                );
                 (!blocks.is_empty()).then_some(Batch::Blocks(blocks))
             }
         }
     }
 
-    /// Sorts before every record of the open block and behind all sealed ones.
-    fn before_open(&self) -> Lsn {
-        let vlf = self.vlfs[self.current].header.seq;
-        let block = (self.offset / block::UNIT as u64) as u32;
-        Lsn::new(vlf, block, 0)
-    }
-
-    fn take_blocks(&mut self) -> Vec<Arc<Sealed>> {
-        let mut taken: Vec<Arc<Sealed>> = Vec::new();
-        let mut bytes = 0;
-        while let Some(Item::Block(next)) = self.queue.front() {
-            let neighbour = taken.last().is_none_or(|l| {
-                l.file == next.file && l.file_offset + l.bytes as u64 == next.file_offset
-            });
-            let fits = bytes + next.bytes <= BATCH_BYTES
-                && self.flight_bytes + (bytes + next.bytes) as u64 <= WINDOW;
-            if !neighbour || !fits {
-                break;
-            }
-            bytes += next.bytes;
-            taken.push(next.clone());
-            self.queue.pop_front();
-        }
-        debug_assert!(
-            taken.is_sorted_by(|a, b| (a.vlf, a.number) < (b.vlf, b.number)),
-            "log/1: blocks leave the queue in log order"
-        );
-        debug_assert!(
-            taken.is_empty() || !self.header_in_flight,
-            "log/2: blocks are written while their VLF's header is on its way"
-        );
-        debug_assert!(
-            self.queue_bytes >= bytes,
-            "log/1: the queue is smaller than its blocks"
-        );
-        self.queue_bytes -= bytes;
-        taken
-    }
-
     /// Whether one more thread would have a large write to do.
     fn wants_helper(&self) -> bool {
-        self.has_much() && self.helpers < HELPERS
+        self.has_much() && self.flights.helpers < HELPERS
     }
 
     fn has_much(&self) -> bool {
-        self.queue_bytes >= (self.parallel_bytes * HELP_FROM).max(1)
+        self.queue.bytes >= (self.flights.parallel_bytes * HELP_FROM).max(1)
     }
 
     /// Whether a batch could be taken if there were room for it.
     fn has_work(&self) -> bool {
-        (!self.queue.is_empty() || self.head().slots() > 0) && self.wanted > self.durable
+        (!self.queue.items.is_empty() || self.head().slots() > 0)
+            && self.durable.wanted > self.durable.lsn
     }
 }
 
@@ -147,10 +119,10 @@ impl Log {
         mut s: MutexGuard<'a, State>,
         lsn: Lsn,
     ) -> Result<(), LogError> {
-        s.wanted = s.wanted.max(lsn);
-        s.gather.back(time::now());
+        s.durable.want(lsn);
+        s.durable.gather.back(time::now());
         loop {
-            if s.durable >= lsn {
+            if s.durable.lsn >= lsn {
                 return Ok(());
             }
             if let Some(e) = &s.poisoned {
@@ -164,13 +136,13 @@ impl Log {
                     s = self.lock();
                 }
                 None => {
-                    let watch = s.gather.watch();
+                    let watch = s.durable.gather.watch();
                     match self.sleep_until(s, lsn, watch) {
                         Some(guard) => s = guard,
                         None => return Ok(()),
                     }
                     if watch.is_some() {
-                        s.gather.watched(time::now());
+                        s.durable.gather.watched(time::now());
                     }
                 }
             }
@@ -188,7 +160,8 @@ impl Log {
             log_block_id: u64::from(last.vlf) << 32 | u64::from(last.block),
         });
         let _wait = wait(WaitType::LOGBUFFER);
-        s.wanted = s.wanted.max(s.last());
+        let goal = s.last();
+        s.durable.want(goal);
         match s.take_batch() {
             Some(batch) => {
                 self.write_batch(s, batch, Lsn::MAX);
@@ -196,9 +169,9 @@ impl Log {
             }
             None => {
                 if s.poisoned.is_none() && !s.closed {
-                    s.waiters += 1;
+                    s.queue.waiters += 1;
                     self.progress.wait(&mut s);
-                    s.waiters -= 1;
+                    s.queue.waiters -= 1;
                 }
                 s
             }
@@ -209,21 +182,15 @@ impl Log {
     /// true when that is durable now.
     pub(super) fn write_batch(&self, mut s: MutexGuard<'_, State>, batch: Batch, own: Lsn) -> bool {
         debug_assert!(s.poisoned.is_none(), "log/5: a poisoned log writes");
-        debug_assert!(!s.sealing, "log/4: two threads seal");
-        let id = s.next_flight;
-        debug_assert!(
-            s.flights.back().is_none_or(|f| f.id < id),
-            "log/1: flights stand in the order in which they began"
-        );
-        s.next_flight += 1;
-        s.writing += 1;
+        debug_assert!(!s.queue.sealing, "log/4: two threads seal");
+        let id = s.flights.begin();
         let log_block_id = match &batch {
             Batch::Header { header, .. } => u64::from(header.seq) << 32,
             Batch::Blocks(blocks) => u64::from(blocks[0].vlf) << 32 | u64::from(blocks[0].number),
         };
         let (file_index, offset, buf, s) = match batch {
             Batch::Header { file, header } => {
-                s.flights.push_back(Flight {
+                s.flights.push(Flight {
                     id,
                     bytes: HEADER_BYTES,
                     last: Lsn::NULL,
@@ -231,22 +198,21 @@ impl Log {
                     done: self.planted.on(Bug::HeaderNotAwaited),
                 });
                 if self.planted.on(Bug::HeaderNotAwaited) {
-                    s.header_in_flight = false;
+                    s.flights.has_header = false;
                 }
-                s.flight_bytes += HEADER_BYTES;
                 let mut buf = AlignedBuf::zeroed(HEADER_BYTES as usize);
                 header.encode(&mut buf);
                 (file, header.offset, buf, s)
             }
             Batch::Blocks(blocks) => self.prepare_blocks(s, id, &blocks),
         };
-        let file = s.files[file_index].file.clone();
-        let io = s.files[file_index].io.clone();
+        let file = s.space.files[file_index].file.clone();
+        let io = s.space.files[file_index].io.clone();
         let mut s = s;
-        let more = s.has_work() && s.writing < DEPTH;
-        let second = if more { s.next_sleeper() } else { None };
-        let more = more && second.is_none() && s.waiters > 0;
-        let (pending_writes, pending_bytes) = (s.writing as u64, s.flight_bytes);
+        let more = s.has_work() && s.flights.writing < DEPTH;
+        let second = if more { s.durable.next_sleeper() } else { None };
+        let more = more && second.is_none() && s.queue.waiters > 0;
+        let (pending_writes, pending_bytes) = (s.flights.writing as u64, s.flights.bytes);
         drop(s);
         if let Some(bell) = second {
             bell.ring(Call::Look);
@@ -304,42 +270,41 @@ impl Log {
             .max()
             .unwrap_or_default();
         let (file, offset) = (blocks[0].file, blocks[0].file_offset);
-        s.flights.push_back(Flight {
+        s.flights.push(Flight {
             id,
             bytes: bytes as u64,
             last,
             end: blocks.last().map(|b| b.end()),
             done: false,
         });
-        s.flight_bytes += bytes as u64;
         debug_assert!(
-            s.flight_bytes <= WINDOW + HEADER_BYTES,
+            s.flights.bytes <= WINDOW + HEADER_BYTES,
             "log/3: {} bytes are in flight",
-            s.flight_bytes
+            s.flights.bytes
         );
         debug_assert!(
-            last.is_null() || last > s.durable,
+            last.is_null() || last > s.durable.lsn,
             "log/2: what is durable is written again"
         );
         debug_assert!(
-            blocks.iter().all(|b| b.end() > s.durable_end),
+            blocks.iter().all(|b| b.end() > s.durable.end),
             "log/2: a block is written before the end of what is durable"
         );
         if self.planted.on(Bug::AckBeforeDurable) {
-            s.durable = s.durable.max(last);
+            s.durable.lsn = s.durable.lsn.max(last);
         }
-        let mut chain = s.chain;
+        let mut chain = s.queue.chain;
         let own_chain = chain;
         let own = OwnFields {
             epoch: s.epoch,
             previous_crc: 0,
-            durable: s.durable_end,
+            durable: s.durable.end,
         };
         let mut s = Some(s);
         if bytes > SEAL_INLINE_BYTES
             && let Some(mut guard) = s.take()
         {
-            guard.sealing = true;
+            guard.queue.sealing = true;
         }
         let mut buf = AlignedBuf::zeroed(bytes);
         let mut at = 0;
@@ -363,16 +328,16 @@ impl Log {
             Some(guard) => guard,
             None => {
                 let mut guard = self.lock();
-                debug_assert!(guard.sealing, "log/4: another has sealed meanwhile");
+                debug_assert!(guard.queue.sealing, "log/4: another has sealed meanwhile");
                 debug_assert!(
-                    guard.chain == own_chain,
+                    guard.queue.chain == own_chain,
                     "log/4: the chain has moved meanwhile"
                 );
-                guard.sealing = false;
+                guard.queue.sealing = false;
                 guard
             }
         };
-        guard.chain = chain;
+        guard.queue.chain = chain;
         (file, offset, buf, guard)
     }
 
@@ -388,20 +353,23 @@ impl Log {
     /// business with the mutex any more, which those it wakes want.
     fn complete(&self, id: u64, took: Duration, own: Lsn, result: Result<(), IoError>) -> bool {
         let mut s = self.lock();
-        debug_assert!(s.writing > 0, "log/1: a write ends that nobody began");
-        s.writing -= 1;
-        let before = s.durable;
+        debug_assert!(
+            s.flights.writing > 0,
+            "log/1: a write ends that nobody began"
+        );
+        s.flights.writing -= 1;
+        let before = s.durable.lsn;
         let was_sound = s.poisoned.is_none();
         match result {
             Ok(()) => {
-                if let Some(flight) = s.flights.iter_mut().find(|f| f.id == id) {
+                if let Some(flight) = s.flights.all.iter_mut().find(|f| f.id == id) {
                     debug_assert!(
                         !flight.done || self.planted.on(Bug::HeaderNotAwaited),
                         "log/2: a write ends twice"
                     );
                     flight.done = true;
                     if flight.end.is_none() {
-                        s.header_in_flight = false;
+                        s.flights.has_header = false;
                     }
                 }
                 self.move_prefix(&mut s);
@@ -410,31 +378,31 @@ impl Log {
         }
         s.trim_buffers();
         debug_assert!(
-            was_sound || s.durable == before,
+            was_sound || s.durable.lsn == before,
             "log/5: the durable LSN of a poisoned log moves"
         );
-        debug_assert!(s.durable >= before, "log/1: the durable LSN moves back");
+        debug_assert!(s.durable.lsn >= before, "log/1: the durable LSN moves back");
         debug_assert!(
-            s.durable <= s.last(),
+            s.durable.lsn <= s.last(),
             "log/1: more is durable than has been appended"
         );
-        let moved = (s.durable > before).then_some(s.durable);
+        let moved = (s.durable.lsn > before).then_some(s.durable.lsn);
         let poisoned = was_sound && s.poisoned.is_some();
-        let bells = s.served_sleepers();
-        let is_served = own <= s.durable;
+        let bells = s.durable.take_served();
+        let is_served = own <= s.durable.lsn;
         let served = bells.len() + usize::from(is_served);
-        s.gather.begin(time::now(), took, served);
+        s.durable.gather.begin(time::now(), took, served);
         let work = s.has_work();
-        let held = s.gather.holds();
+        let held = s.durable.gather.holds();
         let leader = if work && !held {
-            s.next_sleeper()
+            s.durable.next_sleeper()
         } else {
             None
         };
         // What is held the flusher watches over, for those who sleep since before.
         let wake_flusher = std::mem::take(&mut s.wake_flusher)
-            || work && leader.is_none() && (s.waiters == 0 || held);
-        let wake_waiters = s.waiters > 0;
+            || work && leader.is_none() && (s.queue.waiters == 0 || held);
+        let wake_waiters = s.queue.waiters > 0;
         drop(s);
         // Who writes next first: the disk is idle until then.
         if let Some(bell) = leader {
@@ -460,27 +428,20 @@ impl Log {
             return;
         }
         if self.planted.on(Bug::WrongPrefix) {
-            let reached = s.flights.iter().filter(|f| f.done).map(|f| f.last).max();
-            s.durable = s.durable.max(reached.unwrap_or_default());
+            let done = s.flights.all.iter().filter(|f| f.done);
+            let reached = done.map(|f| f.last).max();
+            s.durable.lsn = s.durable.lsn.max(reached.unwrap_or_default());
         }
-        while s.flights.front().is_some_and(|f| f.done) {
-            let Some(flight) = s.flights.pop_front() else {
-                break;
-            };
+        while let Some(flight) = s.flights.pop_done() {
             debug_assert!(
-                s.flight_bytes >= flight.bytes,
-                "log/3: less is in flight than lands"
-            );
-            s.flight_bytes -= flight.bytes;
-            debug_assert!(
-                flight.last.is_null() || flight.last > s.durable || self.planted.is_any(),
+                flight.last.is_null() || flight.last > s.durable.lsn || self.planted.is_any(),
                 "log/1: the durable LSN moves over a flight that is behind it"
             );
-            s.durable = s.durable.max(flight.last);
+            s.durable.lsn = s.durable.lsn.max(flight.last);
             if let Some(end) = flight.end {
-                debug_assert!(end > s.durable_end, "log/1: the durable end moves back");
-                s.durable_end = end;
-                s.demand.note_write(flight.bytes);
+                debug_assert!(end > s.durable.end, "log/1: the durable end moves back");
+                s.durable.end = end;
+                s.growth.demand.note_write(flight.bytes);
             }
         }
     }
@@ -494,7 +455,7 @@ impl Log {
             });
         }
         self.head.close();
-        s.rouse_sleepers();
+        s.durable.rouse();
         self.work.notify_all();
         self.progress.notify_all();
     }
@@ -527,20 +488,20 @@ impl Log {
                     }
                     None => {
                         // Somebody makes a batch ready, or there are writes enough.
-                        s.waiters += 1;
+                        s.queue.waiters += 1;
                         log.progress.wait_for(&mut s, HELPER_WAITS);
-                        s.waiters -= 1;
+                        s.queue.waiters -= 1;
                     }
                 }
             }
-            s.helpers -= 1;
+            s.flights.helpers -= 1;
         };
         let mut helpers = self.helpers.lock();
         helpers.retain(|h| !h.is_finished());
         match thread::try_spawn("log helper", help) {
             Ok(handle) => helpers.push(handle),
             // Then those who are there write it all.
-            Err(_) => self.lock().helpers = DEPTH,
+            Err(_) => self.lock().flights.helpers = DEPTH,
         }
     }
 
@@ -550,8 +511,8 @@ impl Log {
         if s.closed || s.poisoned.is_some() {
             return false;
         }
-        if s.start_growth {
-            s.start_growth = false;
+        if s.growth.start {
+            s.growth.start = false;
             drop(s);
             let log = self.clone();
             let handle = thread::spawn("log growth", move || log.prepare_growth());
@@ -559,7 +520,7 @@ impl Log {
             return true;
         }
         if s.wants_helper() {
-            s.helpers += 1;
+            s.flights.helpers += 1;
             drop(s);
             self.start_helper();
             return true;
@@ -572,24 +533,24 @@ impl Log {
         }
         if s.has_work() {
             // Others write; a completion wakes us when it leaves work behind. Or it is held.
-            match s.gather.watch() {
+            match s.durable.gather.watch() {
                 Some(deadline) => {
                     self.work.wait_until(&mut s, deadline);
-                    s.gather.watched(time::now());
+                    s.durable.gather.watched(time::now());
                 }
                 None => drop(self.work.wait_for(&mut s, harden_after)),
             }
-        } else if s.last() > s.durable {
+        } else if s.last() > s.durable.lsn {
             let goal = s.last();
             // In a log that is short the rest of a sector would be lost: who commits then asks for the flush.
-            let short = s.tight.load(Ordering::Relaxed) && s.unreserved() == 0;
+            let short = s.space.tight.load(Ordering::Relaxed) && s.unreserved() == 0;
             if self.work.wait_for(&mut s, harden_after) && !short {
-                s.wanted = s.wanted.max(goal);
+                s.durable.want(goal);
             }
         } else {
             self.head.set_idle(true);
             // An append that did not see the flag is seen here.
-            if s.last() <= s.durable {
+            if s.last() <= s.durable.lsn {
                 let _idle = role.waits(WaitType::LOGMGR_QUEUE);
                 self.work.wait(&mut s);
             }

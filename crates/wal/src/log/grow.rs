@@ -24,11 +24,9 @@ use duramen_os::{DiskFile, IoError, time};
 
 use super::Log;
 use super::open::{go_on, make_file, write_vlfs};
-use super::state::{State, Vlf};
+use super::state::{Space, State, Vlf};
 use crate::config::{LogError, LogFileSpec, LogGrowth};
-use crate::vlf::{
-    FORMAT_VERSION, HEADER_BYTES, LogProfile, VlfHeader, split_growth, split_last_growth,
-};
+use crate::vlf::{FORMAT_VERSION, LogProfile, VlfHeader, split_growth, split_last_growth};
 
 /// No growth is smaller; bytes.
 pub const MIN_GROWTH: u64 = 256 << 10;
@@ -56,28 +54,28 @@ impl Log {
     ) -> Result<MutexGuard<'a, State>, LogError> {
         let _wait = wait(WaitType::LOGMGR_RESERVE_APPEND);
         if s.native() {
-            s.ahead = (s.ahead * 2).min(MOST_AHEAD);
+            s.growth.ahead = (s.growth.ahead * 2).min(MOST_AHEAD);
         }
         let since = time::now();
-        if s.growing {
-            let file = s.growing_file;
-            s.growth_waiters += 1;
+        if s.growth.running {
+            let file = s.growth.file;
+            s.growth.waiters += 1;
             // A truncation makes room as well.
-            let free = s.free_bytes;
-            while s.growing && s.free_bytes <= free && s.check().is_ok() {
+            let free = s.space.free_bytes;
+            while s.growth.running && s.space.free_bytes <= free && s.check().is_ok() {
                 self.progress.wait(&mut s);
             }
-            s.growth_waiters -= 1;
+            s.growth.waiters -= 1;
             self.note_wait(&mut s, file, since);
             return Ok(s);
         }
         s.note_shortage();
         s.look_at_volume();
         let Some(plan) = s.plan_growth() else {
-            s.note_no_growth();
+            s.space.note_no_growth();
             return Err(LogError::Full {
                 db_name: self.cfg.db_name.clone(),
-                reason: s.reuse_reason,
+                reason: s.needs.reuse_reason,
             });
         };
         let file = plan.file;
@@ -85,7 +83,7 @@ impl Log {
         let (mut s, mut result) = self.grow_by(s, plan);
         // Where several increments find no room on the disk, one may.
         if several
-            && s.no_space
+            && s.growth.no_space
             && let Some(plan) = s.plan_growth()
         {
             (s, result) = self.grow_by(s, plan);
@@ -95,11 +93,15 @@ impl Log {
     }
 
     fn note_wait(&self, s: &mut State, file: usize, since: time::Instant) {
-        s.note_wait(file, since);
+        s.space.note_wait(file, since);
         emit(|| LogGrowthWait {
             duration: since.elapsed().as_micros() as u64,
             database_id: u64::from(self.cfg.db_id.0),
-            file_id: s.files.get(file).map_or(0, |f| u64::from(f.spec.file_id.0)),
+            file_id: s
+                .space
+                .files
+                .get(file)
+                .map_or(0, |f| u64::from(f.spec.file_id.0)),
         });
     }
 
@@ -109,13 +111,13 @@ impl Log {
         loop {
             s.note_shortage();
             s.look_at_volume();
-            if s.growing || s.check().is_err() || !s.runs_short() {
-                s.prepare = false;
+            if s.growth.running || s.check().is_err() || !s.runs_short() {
+                s.growth.prepare = false;
                 return;
             }
             // Without a plan, or when the disk is full, `prepare` stays set: the next who needs the room is told.
             let Some(mut plan) = s.plan_growth() else {
-                s.note_no_growth();
+                s.space.note_no_growth();
                 return;
             };
             plan.background = true;
@@ -131,16 +133,17 @@ impl Log {
     /// come there by itself stays.
     pub fn grow_file(&self, file_id: FileId, new_bytes: u64) -> Result<(), LogError> {
         let mut s = self.lock();
-        while s.growing {
+        while s.growth.running {
             self.progress.wait(&mut s);
         }
         s.check()?;
         let plan = s
+            .space
             .files
             .iter()
             .position(|f| f.spec.file_id == file_id)
             .and_then(|file| {
-                let growth = new_bytes.saturating_sub(s.files[file].bytes);
+                let growth = new_bytes.saturating_sub(s.space.files[file].bytes);
                 match growth {
                     0 => Some(None),
                     _ => s.plan(file, growth.max(MIN_GROWTH), false).map(Some),
@@ -148,7 +151,7 @@ impl Log {
             })
             .ok_or_else(|| LogError::Full {
                 db_name: self.cfg.db_name.clone(),
-                reason: s.reuse_reason,
+                reason: s.needs.reuse_reason,
             })?;
         match plan {
             Some(plan) => self.grow_by(s, plan).1,
@@ -159,7 +162,12 @@ impl Log {
     /// Changes how a file grows.
     pub fn set_growth(&self, spec: &LogFileSpec) {
         let mut s = self.lock();
-        if let Some(f) = s.files.iter_mut().find(|f| f.spec.file_id == spec.file_id) {
+        if let Some(f) = s
+            .space
+            .files
+            .iter_mut()
+            .find(|f| f.spec.file_id == spec.file_id)
+        {
             f.spec.growth = spec.growth;
             f.spec.max_size = spec.max_size;
         }
@@ -179,20 +187,20 @@ impl Log {
     /// Adds a log file; it is filled after those that exist.
     pub fn add_file(&self, spec: &LogFileSpec, header_page: &[u8; 8192]) -> Result<(), LogError> {
         let mut s = self.lock();
-        while s.growing {
+        while s.growth.running {
             self.progress.wait(&mut s);
         }
         s.check()?;
-        s.growing = true;
-        let index = s.files.len();
+        s.growth.running = true;
+        let index = s.space.files.len();
         drop(s);
         let made = make_file(&self.env, &self.cfg, spec, header_page, index, None);
         let mut s = self.lock();
-        s.growing = false;
+        s.growth.running = false;
         self.progress.notify_all();
         let (file, vlfs) = made?;
-        s.files.push(file);
-        s.vlfs.extend(vlfs);
+        s.space.files.push(file);
+        s.space.vlfs.extend(vlfs);
         s.count_free();
         Ok(())
     }
@@ -202,12 +210,10 @@ impl Log {
         mut s: MutexGuard<'a, State>,
         plan: Plan,
     ) -> (MutexGuard<'a, State>, Result<(), LogError>) {
-        s.growing = true;
-        s.growing_file = plan.file;
-        s.preparing = plan.background;
+        s.growth.begin(plan.file, plan.background);
         self.written.store(0, Ordering::Relaxed);
-        let file = s.files[plan.file].file.clone();
-        let spec = s.files[plan.file].spec.clone();
+        let file = s.space.files[plan.file].file.clone();
+        let spec = s.space.files[plan.file].spec.clone();
         let unwritten = plan.automatic && s.grows_unwritten(&plan);
         drop(s);
         let started = time::now();
@@ -223,15 +229,15 @@ impl Log {
             automatic: plan.automatic,
         };
         let mut s = self.lock();
-        s.growing = false;
+        s.growth.running = false;
         if let Err(e) = &result
             && *e != IoError::GivenUp
         {
-            s.note_failure(plan.file, e);
+            s.space.note_failure(plan.file, e);
         }
         if plan.background {
             if result.is_ok() {
-                s.note_prepared(plan.file, added, event.duration);
+                s.space.note_prepared(plan.file, added, event.duration);
             }
             emit(|| LogGrowthPrepared {
                 duration: event.duration.as_micros() as u64,
@@ -247,11 +253,11 @@ impl Log {
                 Ok(())
             }
             Err(IoError::NoSpace) => {
-                s.no_space = true;
+                s.growth.no_space = true;
                 s.note_room();
                 Err(LogError::Full {
                     db_name: self.cfg.db_name.clone(),
-                    reason: s.reuse_reason,
+                    reason: s.needs.reuse_reason,
                 })
             }
             Err(cause @ IoError::GivenUp) => Err(LogError::Io {
@@ -350,17 +356,17 @@ impl State {
         let added: u64 = plan.vlfs.iter().map(|v| v.header.size).sum();
         match self.profile {
             LogProfile::V2022 => added <= INSTANT_GROWTH,
-            LogProfile::Native => self.demand.is_bulk(),
+            LogProfile::Native => self.growth.demand.is_bulk(),
             _ => false,
         }
     }
 
     /// The growth of the first file that may grow.
     fn plan_growth(&self) -> Option<Plan> {
-        (0..self.files.len()).find_map(|i| {
+        (0..self.space.files.len()).find_map(|i| {
             let growth = self.growth_of(i)?;
             let mut plan = self.plan(i, growth, true)?;
-            let file = &self.files[i];
+            let file = &self.space.files[i];
             let one = file.spec.growth.increment(file.bytes)?;
             plan.increments = growth / one.max(1);
             Some(plan)
@@ -369,9 +375,9 @@ impl State {
 
     /// Bytes of the next growth of a file; `None` when it may not grow.
     pub(super) fn growth_of(&self, index: usize) -> Option<u64> {
-        let file = &self.files[index];
+        let file = &self.space.files[index];
         let mut growth = file.spec.growth.increment(file.bytes)?;
-        if self.native() && !self.no_space {
+        if self.native() && !self.growth.no_space {
             let more = growth.saturating_mul(self.increments(growth));
             growth = growth.max(more.min(INSTANT_GROWTH));
         }
@@ -382,23 +388,15 @@ impl State {
         (growth >= MIN_GROWTH).then_some(growth)
     }
 
-    /// Whether a file may grow at all.
-    pub(super) fn can_grow(&self, index: usize) -> bool {
-        let file = &self.files[index];
-        let left = file.spec.max_size.map(|max| max.saturating_sub(file.bytes));
-        let growth = file.spec.growth.increment(file.bytes).unwrap_or(0);
-        growth.min(left.unwrap_or(growth)) >= MIN_GROWTH
-    }
-
     fn plan(&self, file: usize, growth: u64, automatic: bool) -> Option<Plan> {
         if growth < MIN_GROWTH {
             return None;
         }
-        let old_bytes = self.files[file].bytes;
-        let total: u64 = self.files.iter().map(|f| f.bytes).sum();
+        let old_bytes = self.space.files[file].bytes;
+        let total = self.space.total();
         let create_lsn = self.next_lsn();
         let mut offset = old_bytes;
-        let max = self.files[file].spec.max_size;
+        let max = self.space.files[file].spec.max_size;
         let last = max.is_some_and(|max| max.saturating_sub(old_bytes + growth) < MIN_GROWTH);
         let sizes = match automatic && last && self.native() {
             true => split_last_growth(total, growth),
@@ -433,20 +431,25 @@ impl State {
     }
 
     fn install(&mut self, plan: Plan, added: u64) {
-        self.no_space = false;
-        self.files[plan.file].bytes += added;
+        self.growth.no_space = false;
         // Who grows in the background looks itself whether that was enough.
-        self.prepare &= plan.background;
-        let at = self
-            .vlfs
-            .iter()
-            .rposition(|v| v.file <= plan.file)
-            .map_or(0, |i| i + 1);
-        if self.current >= at {
-            self.current += plan.vlfs.len();
-        }
-        self.vlfs.splice(at..at, plan.vlfs);
+        self.growth.prepare &= plan.background;
+        self.space.install(plan.file, plan.vlfs, added);
         self.count_free();
-        debug_assert!(self.vlfs[0].header.offset == HEADER_BYTES);
+    }
+}
+
+impl Space {
+    /// Whether a file may grow at all.
+    pub fn can_grow(&self, index: usize) -> bool {
+        let file = &self.files[index];
+        let left = file.spec.max_size.map(|max| max.saturating_sub(file.bytes));
+        let growth = file.spec.growth.increment(file.bytes).unwrap_or(0);
+        growth.min(left.unwrap_or(growth)) >= MIN_GROWTH
+    }
+
+    /// Whether any of them may.
+    pub fn grows(&self) -> bool {
+        (0..self.files.len()).any(|i| self.can_grow(i))
     }
 }

@@ -247,7 +247,7 @@ impl Log {
 
     /// The last record that is durable together with all before it.
     pub fn durable_lsn(&self) -> Lsn {
-        self.state.lock().durable
+        self.state.lock().durable.lsn
     }
 
     /// The last record appended.
@@ -264,8 +264,8 @@ impl Log {
     pub fn request_flush(&self, lsn: Lsn) {
         let mut s = self.state.lock();
         let lsn = lsn.min(s.last());
-        if lsn > s.durable && lsn > s.wanted {
-            s.wanted = lsn;
+        if lsn > s.durable.lsn && lsn > s.durable.wanted {
+            s.durable.wanted = lsn;
             drop(s);
             self.work.notify_one();
             self.tell_request(lsn);
@@ -285,12 +285,12 @@ impl Log {
     pub fn help_flush(&self, lsn: Lsn) {
         let mut s = self.state.lock();
         let lsn = lsn.min(s.last());
-        if lsn <= s.durable || s.poisoned.is_some() || s.closed || self.cfg.volatile {
+        if lsn <= s.durable.lsn || s.poisoned.is_some() || s.closed || self.cfg.volatile {
             return;
         }
-        let news = lsn > s.wanted;
-        s.wanted = s.wanted.max(lsn);
-        if s.writing == 0
+        let news = lsn > s.durable.wanted;
+        s.durable.want(lsn);
+        if s.flights.writing == 0
             && let Some(batch) = s.take_batch()
         {
             self.write_batch(s, batch, Lsn::MAX);
@@ -307,7 +307,7 @@ impl Log {
     pub fn flush(&self, lsn: Lsn) -> Result<(), LogError> {
         let s = self.state.lock();
         let lsn = lsn.min(s.last());
-        if s.durable >= lsn {
+        if s.durable.lsn >= lsn {
             return Ok(());
         }
         s.check()?;
@@ -342,9 +342,9 @@ impl Log {
     pub fn truncate(&self, min_lsn: Lsn) -> usize {
         let too_far = self.planted.on(Bug::TruncatesNeeded);
         let mut state = self.state.lock();
-        let before = state.space().used;
+        let before = state.log_space().used;
         let freed = state.truncate(min_lsn, too_far);
-        let less = before.saturating_sub(state.space().used);
+        let less = before.saturating_sub(state.log_space().used);
         drop(state);
         if freed > 0 {
             self.tell_used(-(less as i64));
@@ -374,7 +374,7 @@ impl Log {
     /// Says what is needed of the log, lets go of the rest and records what kept it from letting go of more.
     /// Returns how many VLFs have become reusable.
     pub fn truncate_to(&self, holds: LogHolds) -> usize {
-        self.state.lock().holds = holds;
+        self.state.lock().needs.holds = holds;
         let freed = self.truncate(holds.oldest().0);
         self.note_holds(holds);
         freed
@@ -382,23 +382,21 @@ impl Log {
 
     /// As [`Log::truncate_to`], and lets go of nothing.
     pub fn note_holds(&self, holds: LogHolds) {
-        let mut s = self.state.lock();
-        s.holds = holds;
-        s.reuse_reason = s.holder();
+        self.state.lock().note_holds(holds);
     }
 
     /// What kept the log from being truncated when that was tried last (`log_reuse_wait_desc`); 9002 names it.
     pub fn reuse_reason(&self) -> &'static str {
-        self.state.lock().reuse_reason
+        self.state.lock().needs.reuse_reason
     }
 
     /// Every VLF, by file and offset.
     pub fn vlfs(&self) -> Vec<VlfInfo> {
-        self.state.lock().vlf_infos()
+        self.state.lock().space.vlf_infos()
     }
 
     pub fn space(&self) -> LogSpace {
-        self.state.lock().space()
+        self.state.lock().log_space()
     }
 
     /// Whether less than half of it is reusable while no file can grow. Costs one relaxed load.
@@ -417,7 +415,7 @@ impl Log {
     /// Where its files are.
     pub fn file_paths(&self) -> Vec<(FileId, PathBuf)> {
         let s = self.lock();
-        let here = s.files.iter().filter(|f| !f.is_gone());
+        let here = s.space.files.iter().filter(|f| !f.is_gone());
         here.map(|f| (f.spec.file_id, f.spec.path.clone()))
             .collect()
     }
@@ -425,14 +423,14 @@ impl Log {
     /// Size of each file in bytes.
     pub fn file_sizes(&self) -> Vec<(FileId, u64)> {
         let s = self.state.lock();
-        let there = s.files.iter().filter(|f| !f.is_gone());
+        let there = s.space.files.iter().filter(|f| !f.is_gone());
         there.map(|f| (f.spec.file_id, f.bytes)).collect()
     }
 
     /// The reads and writes of each file.
     pub fn file_io(&self) -> Vec<Arc<FileIo>> {
         let s = self.state.lock();
-        let there = s.files.iter().filter(|f| !f.is_gone());
+        let there = s.space.files.iter().filter(|f| !f.is_gone());
         there.map(|f| f.io.clone()).collect()
     }
 

@@ -52,7 +52,7 @@ impl Log {
         vlfs[0].active = true;
         let mut s = State::new(cfg.sector.max(512) as usize, vec![file], vlfs);
         s.epoch = next_epoch(0);
-        s.durable_end = (s.vlfs[0].header.seq, (HEADER_BYTES / 512) as u32);
+        s.durable.end = (s.space.vlfs[0].header.seq, (HEADER_BYTES / 512) as u32);
         s.start_block(HEADER_BYTES);
         Ok(Log::start(env, cfg, s, planted))
     }
@@ -108,26 +108,26 @@ impl Log {
             vlf.active = (end.first.vlf..=seq).contains(&vlf.header.seq);
         }
         let mut s = State::new(cfg.sector.max(512) as usize, files, vlfs);
-        s.current = end.vlf;
-        s.needs_unknown = true;
+        s.space.current = end.vlf;
+        s.needs.unknown = true;
         s.epoch = if planted.on(Bug::NoEpochBump) {
             end.epoch
         } else {
             next_epoch(end.epoch)
         };
         debug_assert!(
-            s.vlfs[end.vlf].active,
+            s.space.vlfs[end.vlf].active,
             "open/1: the log ends in a VLF that is not in use"
         );
         debug_assert!(
             s.epoch > end.epoch || planted.on(Bug::NoEpochBump),
             "open/2: the log goes on in an epoch that has been"
         );
-        s.chain = end.chain;
-        s.previous_bytes = end.previous_bytes;
-        s.last_sealed = end.last;
-        s.durable = end.last;
-        s.durable_end = (seq, (end.offset / 512) as u32);
+        s.queue.chain = end.chain;
+        s.queue.previous_bytes = end.previous_bytes;
+        s.queue.last = end.last;
+        s.durable.lsn = end.last;
+        s.durable.end = (seq, (end.offset / 512) as u32);
         s.start_block(end.offset);
         let scan = LogScan {
             end: s.next_lsn(),
@@ -151,7 +151,7 @@ impl Log {
             counters,
             read_last: Mutex::ranked(Rank::LogRead, None),
             head: s.sealer.head().clone(),
-            tight: s.tight.clone(),
+            tight: s.space.tight.clone(),
             state: Mutex::ranked(Rank::Log, s),
             progress: Condvar::new(),
             work: Condvar::new(),

@@ -74,7 +74,7 @@ impl LogReader {
     pub(super) fn new(log: Arc<Log>, from: Lsn) -> LogReader {
         let (next, last) = {
             let s = log.lock();
-            let active = s.vlfs.iter().filter(|v| v.active);
+            let active = s.space.vlfs.iter().filter(|v| v.active);
             let (seq, block) = active
                 .map(|v| (v.header.seq, v.header.first_block))
                 .min()
@@ -143,7 +143,7 @@ impl Iterator for LogReader {
 impl Log {
     fn vlf_bytes(&self, seq: u32) -> Option<u64> {
         let s = self.lock();
-        let vlf = s.vlfs.iter().find(|v| v.header.seq == seq)?;
+        let vlf = s.space.vlfs.iter().find(|v| v.header.seq == seq)?;
         Some(vlf.header.size)
     }
 }
@@ -200,7 +200,7 @@ fn fetch(log: &Arc<Log>, at: Lsn, chunk: &mut ChunkReader) -> Result<Held, LogEr
     let key = (at.vlf, at.block);
     let head = s.next_lsn();
     if key == (head.vlf, head.block) && s.head().slots() > 0 {
-        let vlf = &s.vlfs[s.current];
+        let vlf = s.space.vlf();
         let (data, offsets) = s.sealer.copy();
         return Ok(Held::Memory(Arc::new(Sealed {
             file: vlf.file,
@@ -219,14 +219,15 @@ fn fetch(log: &Arc<Log>, at: Lsn, chunk: &mut ChunkReader) -> Result<Held, LogEr
         return Ok(Held::Memory(block.clone()));
     }
     let vlf = s
+        .space
         .vlfs
         .iter()
         .find(|v| v.header.seq == at.vlf && at.vlf != 0)
         .ok_or(LogError::NotFound(at))?
         .clone();
-    let file = s.files[vlf.file].file.clone();
-    let path = s.files[vlf.file].spec.path.clone();
-    let beyond = key >= s.durable_end;
+    let file = s.space.files[vlf.file].file.clone();
+    let path = s.space.files[vlf.file].spec.path.clone();
+    let beyond = key >= s.durable.end;
     drop(s);
     if beyond {
         return Err(LogError::NotFound(at));

@@ -24,34 +24,34 @@ impl Log {
     /// be left, or no room for what rollbacks may need.
     pub fn remove_file(&self, file_id: FileId) -> Result<bool, LogError> {
         let mut s = self.lock();
-        while s.growing {
+        while s.growth.running {
             self.progress.wait(&mut s);
         }
         s.check()?;
-        let found = s.files.iter().position(|f| f.spec.file_id == file_id);
+        let found = s.space.files.iter().position(|f| f.spec.file_id == file_id);
         let Some(index) = found.filter(|_| file_id != GONE) else {
             return Err(LogError::BadRecord);
         };
         let own = |file: usize| file == index;
-        let left = s.vlfs.iter().filter(|v| !own(v.file)).count();
-        if left < MIN_VLFS || s.vlfs.iter().any(|v| own(v.file) && v.active) {
+        let left = s.space.vlfs.iter().filter(|v| !own(v.file)).count();
+        if left < MIN_VLFS || s.space.vlfs.iter().any(|v| own(v.file) && v.active) {
             return Ok(false);
         }
-        let (vlfs, current) = (s.vlfs.clone(), s.current);
+        let (vlfs, current) = (s.space.vlfs.clone(), s.space.current);
         let before = vlfs[..current].iter().filter(|v| own(v.file)).count();
-        s.vlfs.retain(|v| !own(v.file));
-        s.current -= before;
+        s.space.vlfs.retain(|v| !own(v.file));
+        s.space.current -= before;
         s.count_free();
         if !s.has_room(0, 0) {
-            (s.vlfs, s.current) = (vlfs, current);
+            (s.space.vlfs, s.space.current) = (vlfs, current);
             s.count_free();
             return Ok(false);
         }
         debug_assert!(
-            s.vlfs[s.current].file != index && s.vlfs[s.current].active,
+            s.space.vlf().file != index && s.space.vlf().active,
             "remove/1: the file that goes has the log's end"
         );
-        let file = &mut s.files[index];
+        let file = &mut s.space.files[index];
         file.bytes = 0;
         file.spec.file_id = GONE;
         file.spec.growth = Growth::None;

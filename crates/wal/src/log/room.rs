@@ -64,13 +64,13 @@ impl Log {
             return true;
         }
         let s = self.state.lock();
-        s.left() >= bytes + s.slack / 2
+        s.left() >= bytes + s.space.slack / 2
     }
 
     /// Whether no file of it can grow.
     pub fn is_fixed(&self) -> bool {
         let s = self.state.lock();
-        s.no_space || !(0..s.files.len()).any(|i| s.can_grow(i))
+        s.growth.no_space || !s.space.grows()
     }
 
     /// Sets bytes aside for a record that will not ask, without asking: they are part of what a change leaves free.
@@ -102,7 +102,7 @@ impl State {
     /// Bytes left beyond what is used and set aside, slack included.
     pub(super) fn left(&self) -> u64 {
         let taken = self.head().used() as u64 + self.head().needed(self.head().reserved());
-        self.free().saturating_sub(taken)
+        self.space.free().saturating_sub(taken)
     }
 
     /// Makes room for a record of `need` bytes that the head did not take. The end of a VLF that it does not fit is lost,
@@ -116,7 +116,7 @@ impl State {
         if self.head().fits(need) {
             return Ok(Room::Made);
         }
-        if self.queue_bytes > super::QUEUE_BYTES {
+        if self.queue.bytes > super::QUEUE_BYTES {
             return Ok(Room::QueueFull);
         }
         match self.next_block(need) {

@@ -79,14 +79,14 @@ impl Log {
     /// The VLFs leave the list first, so that the write head cannot enter them while the file is cut.
     fn cut_tail(&self, file_id: FileId, target_bytes: u64) -> Result<Cut, LogError> {
         let mut s = self.lock();
-        while s.growing {
+        while s.growth.running {
             self.progress.wait(&mut s);
         }
         s.check()?;
-        let Some(index) = s.files.iter().position(|f| f.spec.file_id == file_id) else {
+        let Some(index) = s.space.files.iter().position(|f| f.spec.file_id == file_id) else {
             return Err(LogError::BadRecord);
         };
-        let old_bytes = s.files[index].bytes;
+        let old_bytes = s.space.files[index].bytes;
         let mut cut = Cut {
             old_bytes,
             new_bytes: old_bytes,
@@ -94,8 +94,8 @@ impl Log {
             limit: None,
             last: true,
         };
-        while let Some(tail) = s.vlfs.iter().rposition(|v| v.file == index) {
-            let start = s.vlfs[tail].header.offset;
+        while let Some(tail) = s.space.vlfs.iter().rposition(|v| v.file == index) {
+            let start = s.space.vlfs[tail].header.offset;
             if start < target_bytes.max(2 * HEADER_BYTES) {
                 break;
             }
@@ -103,23 +103,23 @@ impl Log {
                 cut.last = false;
                 break;
             }
-            let missed = self.planted.on(Bug::ShrinksUsed) && tail != s.current;
-            if s.vlfs[tail].active && !missed {
+            let missed = self.planted.on(Bug::ShrinksUsed) && tail != s.space.current;
+            if s.space.vlfs[tail].active && !missed {
                 cut.limit = Some(ShrinkLimit::InUse);
                 break;
             }
-            if s.vlfs.len() <= MIN_VLFS {
+            if s.space.vlfs.len() <= MIN_VLFS {
                 cut.limit = Some(ShrinkLimit::MinimumVlfs);
                 break;
             }
-            let vlf = s.vlfs.remove(tail);
-            let before_head = s.current > tail;
-            s.current -= usize::from(before_head);
+            let vlf = s.space.vlfs.remove(tail);
+            let before_head = s.space.current > tail;
+            s.space.current -= usize::from(before_head);
             s.count_free();
             if !s.has_room(0, 0) {
                 // What rollbacks may need is not given away.
-                s.vlfs.insert(tail, vlf);
-                s.current += usize::from(before_head);
+                s.space.vlfs.insert(tail, vlf);
+                s.space.current += usize::from(before_head);
                 s.count_free();
                 cut.limit = Some(ShrinkLimit::InUse);
                 break;
@@ -128,7 +128,7 @@ impl Log {
             cut.removed_vlfs += 1;
         }
         debug_assert!(
-            s.vlfs[s.current].active,
+            s.space.vlf().active,
             "shrink/1: the log's end has gone with the VLFs of a file"
         );
         debug_assert!(
@@ -136,18 +136,18 @@ impl Log {
             "shrink/2: a file of {old_bytes} bytes is cut to {}",
             cut.new_bytes
         );
-        s.files[index].bytes = cut.new_bytes;
+        s.space.files[index].bytes = cut.new_bytes;
         s.count_free();
         if cut.removed_vlfs == 0 {
             return Ok(cut);
         }
-        s.growing = true;
-        let file = s.files[index].file.clone();
-        let path = s.files[index].spec.path.clone();
+        s.growth.running = true;
+        let file = s.space.files[index].file.clone();
+        let path = s.space.files[index].spec.path.clone();
         drop(s);
         let done = file.set_len(cut.new_bytes).and_then(|()| file.sync());
         let mut s = self.lock();
-        s.growing = false;
+        s.growth.running = false;
         self.progress.notify_all();
         if let Err(cause) = done {
             self.poison(&mut s, cause.clone());

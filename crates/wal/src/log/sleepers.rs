@@ -13,7 +13,7 @@ use duramen_os::sync::{Condvar, Mutex, MutexGuard};
 use duramen_os::time::Instant;
 
 use super::Log;
-use super::state::State;
+use super::state::{Durable, State};
 
 /// What a bell says.
 #[derive(Debug)]
@@ -82,15 +82,15 @@ impl Log {
         deadline: Option<Instant>,
     ) -> Option<MutexGuard<'a, State>> {
         let bell = Arc::new(Bell::default());
-        s.sleepers.push_back((lsn, bell.clone()));
+        s.durable.sleepers.push_back((lsn, bell.clone()));
         drop(s);
         let call = match bell.hear(deadline) {
             Some(call) => Some(call),
             None => {
                 let mut s = self.lock();
-                let all = s.sleepers.len();
-                s.sleepers.retain(|(_, b)| !Arc::ptr_eq(b, &bell));
-                if s.sleepers.len() < all {
+                let all = s.durable.sleepers.len();
+                s.durable.sleepers.retain(|(_, b)| !Arc::ptr_eq(b, &bell));
+                if s.durable.sleepers.len() < all {
                     return Some(s);
                 }
                 drop(s);
@@ -108,10 +108,10 @@ impl Log {
     }
 }
 
-impl State {
+impl Durable {
     /// Takes out those whose records are durable.
-    pub fn served_sleepers(&mut self) -> Vec<Arc<Bell>> {
-        let durable = self.durable;
+    pub fn take_served(&mut self) -> Vec<Arc<Bell>> {
+        let durable = self.lsn;
         let mut served = Vec::new();
         self.sleepers.retain(|(lsn, bell)| {
             let is_served = *lsn <= durable;
@@ -127,14 +127,14 @@ impl State {
     pub fn next_sleeper(&mut self) -> Option<Arc<Bell>> {
         let next = self.sleepers.pop_front();
         debug_assert!(
-            next.as_ref().is_none_or(|(lsn, _)| *lsn > self.durable),
+            next.as_ref().is_none_or(|(lsn, _)| *lsn > self.lsn),
             "sleepers/1: who is served is asked to write"
         );
         next.map(|(_, bell)| bell)
     }
 
     /// Nothing more will be durable: has all look why.
-    pub fn rouse_sleepers(&mut self) {
+    pub fn rouse(&mut self) {
         for (_, bell) in self.sleepers.drain(..) {
             bell.ring(Call::Look);
         }
