@@ -27,7 +27,7 @@ use crate::row_join::{self, Join, Step};
 use crate::scan::TableScan;
 use crate::{sort, window};
 
-/// Rows an operator gives out at a time, at most.
+/// Rows that an operator gives out at a time where it makes them itself; a scan follows [`Cx::wanted`].
 pub const BATCH_ROWS: usize = 256;
 
 /// A started plan.

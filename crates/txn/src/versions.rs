@@ -577,19 +577,6 @@ impl VersionStore {
         self.0.clean(limit)
     }
 
-    /// The rowset is gone.
-    pub fn forget_rowset(&self, db: DbId, rowset: RowsetId) {
-        self.0.blind.forget(db, rowset);
-        for shard in &self.0.shards {
-            let gone = shard.lock().rowsets.remove(&(db, rowset));
-            for (key, chain) in gone.into_iter().flatten() {
-                for e in &chain {
-                    self.0.uncount(&key, e);
-                }
-            }
-        }
-    }
-
     /// Bytes held for each database that has versions, keys and bookkeeping included. Looks at every version.
     pub fn usage(&self) -> BTreeMap<DbId, u64> {
         let mut all = BTreeMap::new();

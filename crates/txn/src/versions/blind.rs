@@ -79,12 +79,4 @@ impl Blind {
         });
         self.count.store(marks.len(), Ordering::SeqCst);
     }
-
-    pub fn forget(&self, db: DbId, rowset: RowsetId) {
-        if !self.is_empty() {
-            let mut marks = self.marks.lock();
-            marks.retain(|m| (m.0, m.1) != (db, rowset));
-            self.count.store(marks.len(), Ordering::SeqCst);
-        }
-    }
 }
