@@ -228,12 +228,14 @@ impl DoubleWrite {
             return Ok(());
         }
         let mut inner = self.inner.lock();
+        // Before anything newer: no older copy of a page may reach its place behind a newer one.
         self.retry_failed(&mut inner, batch)?;
         let (number, newer) = (inner.batch + 1, batch.names());
         debug_assert!(
             newer.len() == batch.pages.len(),
             "doublewrite/1: a batch has a page twice, and one of them is older"
         );
+        // Recovery reads the last batch alone: what only an earlier one has comes along, or is lost.
         let stays = |e: &Entry| !newer.contains(&(e.guid, e.page));
         let failed = inner.failed.iter().map(|(_, e)| e);
         let kept: Vec<&Entry> = inner
@@ -256,7 +258,9 @@ impl DoubleWrite {
             .write_durable_at(image, half_of(number))
             .map_err(|e| io_error(&e, "write", PageId::NULL, &self.name))?;
         inner.batch = number;
+        // Durable here, the newer copies stand for the older ones.
         inner.failed.retain(|(_, e)| stays(e));
+        // Synced before this returns: the next batch makes recovery forget this one.
         let placed = self.place(batch).and_then(|()| batch.sync());
         if placed.is_err() {
             inner.failed.extend(batch.entries());

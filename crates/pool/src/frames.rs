@@ -598,6 +598,7 @@ impl Pool {
             guard.page = self.arena.take(index as usize);
         }
         let mut shard = self.shards[shard_of(key)].lock();
+        // Several may have missed the page at once: the first to come here has it.
         if shard.frames.contains_key(&key) {
             drop(shard);
             drop(guard);
@@ -637,6 +638,7 @@ impl Pool {
         );
         frame.key.store(0, Ordering::SeqCst);
         drop(guard);
+        // They wait for the latch of a page that is gone: only without them the frame may get another.
         while frame.pins.load(Ordering::SeqCst) != 0 {
             duramen_os::thread::yield_now();
         }
@@ -648,6 +650,7 @@ impl Pool {
     fn take_out(&self, i: u32, key: u64, dirty: bool) -> bool {
         let f = self.frame(i);
         let mut shard = self.shards[shard_of(key)].lock();
+        // Nobody comes to the frame while the shard is locked: who has no pin or latch now gets none.
         if shard.frames.get(&key) != Some(&i) || f.pins.load(Ordering::SeqCst) != 0 {
             return false;
         }

@@ -45,10 +45,13 @@ impl Database {
             "change/1: a record names page {id}, and page {} is changed",
             page.page().page_id()
         );
+        // Before the mark: maps that are cleared between it and the change are noticed behind the change.
         let epoch = self.changed.epoch();
         let asks = tx.asks() && !matches!(role, Role::Compensation(_));
+        // It may be refused for want of room in the log: nothing has changed yet. Undo never asks.
         self.mark_changed(id, asks)?;
         let mut class = None;
+        // Undo sets the byte now, a change at the end: see `free_space`. What is formatted had no class.
         if has_class(context) && !matches!(op, PageOp::Format { .. }) {
             if matches!(role, Role::Compensation(_)) {
                 if let Some(after) = self.class_after(id, page, op, context) {
@@ -59,7 +62,9 @@ impl Database {
                 class = Some(class_of(page.page()));
             }
         }
+        // Made while the page is as it was: redo wants to find the LSN that the record has found.
         let mut record = op.record(id, page.page(), context, role);
+        // A checkpoint that begins behind the record must find the frame dirty: redo from there never sees it.
         page.mark_dirty();
         let lsn = match role {
             Role::Compensation(_) if planted::on(Bug::NoCompensation) => page.page().lsn(),
@@ -74,6 +79,7 @@ impl Database {
             }
         };
         let undoes = matches!(role, Role::Compensation(_));
+        // The record has its transaction's id only since it was appended: a first change begins the transaction there.
         let before = kept_room::bytes_for(op, context, undoes, page.page()).map(|bytes| {
             let mut xdes = [0; 8];
             xdes[..6].copy_from_slice(&record[16..22]);
@@ -81,6 +87,7 @@ impl Database {
         });
         recycle(record);
         self.apply(id, page, op, context, lsn)?;
+        // No record tells of kept room: redo makes it of this very change, and so it is made under its latch.
         if let Some((xdes, before)) = before
             && let Some(after) = kept_room::bytes_for(op, context, undoes, page.page())
         {
@@ -88,12 +95,15 @@ impl Database {
             let p = &mut page.change();
             kept_room::account(p, xdes, (before, after), context, |x| table.standing(x));
             if undoes && has_class(context) {
+                // Behind the account: whoever is told of the page finds on it what is kept.
                 self.room_again(id, page);
             }
         }
+        // The mark may have gone with the old maps. The change is made: this one is not refused any more.
         if self.changed.epoch() != epoch {
             self.mark_changed(id, false)?;
         }
+        // Advice, as above: the change stands without it.
         if let Some(before) = class {
             let after = class_of(page.page());
             if after != before {

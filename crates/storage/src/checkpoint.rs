@@ -98,6 +98,7 @@ impl Database {
         let previous = self.boot.lock().checkpoint_lsn;
         let version = self.boot.lock().version;
         let max_xdes = self.transactions.table.next_xdes();
+        // Under the locks of drops and counts: each of them falls before this record or behind it.
         let begin = self.carry_drops(|| {
             self.mark_counts(|| {
                 self.access.append(
@@ -110,6 +111,7 @@ impl Database {
             begin > previous,
             "checkpoint/1: a checkpoint begins before the one before it"
         );
+        // Behind BEGIN_CKPT: who had begun before it and is not listed has ended, and its end is in the log.
         let mut active = self.transactions.table.checkpoint_list();
         debug_assert!(
             active
@@ -123,6 +125,7 @@ impl Database {
         for record in RecordBuilder::active_xacts(begin, &active) {
             self.access.append(&record, 0)?;
         }
+        // Behind BEGIN_CKPT, too: what was logged before it has its frame marked by now (pool/4).
         let written = match self.store.temporary {
             _ if planted::on(Bug::CheckpointWithoutPages) => 0,
             true => 0,
@@ -132,6 +135,7 @@ impl Database {
                 pool.flush_database(self.id, Why::Checkpoint, &mut pace)?
             }
         };
+        // Behind the pages: only now the counts at the mark are whole (row_counts/1).
         self.note_counts()?;
         let min = active
             .iter()
@@ -156,6 +160,7 @@ impl Database {
                 .all(|a| a.begin_lsn.is_null() || a.begin_lsn >= min),
             "checkpoint/2: a transaction begins before what is kept for it"
         );
+        // The boot page may name only a checkpoint whose end recovery will find.
         self.access.flush(end)?;
         debug_assert!(
             self.store.temporary || self.access.durable_lsn() >= end,
@@ -168,8 +173,10 @@ impl Database {
             self.write_boot_checkpoint(begin)?;
         }
         self.owes_checkpoint.store(false, Ordering::SeqCst);
+        // Behind the boot page: until it is on disk, recovery would begin at the checkpoint before.
         self.checkpoint_taken(begin, min);
         self.truncate_log(false);
+        // What has failed, for want of log mostly, is tried again: there may be room now.
         self.release_leftovers();
         Ok(written)
     }
@@ -195,6 +202,7 @@ impl Database {
             boot.write(page.change().bytes_mut())
                 .map_err(|e| self.corrupt(id, e))?;
         }
+        // Without its latch, which whoever writes pages down asks for.
         self.engine.pool.flush_page(self.id, id)
     }
 

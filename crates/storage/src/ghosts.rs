@@ -73,6 +73,7 @@ impl Rowset {
                 left += 1;
                 break;
             }
+            // Let go of after each page: whoever splits waits for one page at most.
             let next = {
                 let _shared = self.storage.latch.read();
                 let (next, ghosts) = {
@@ -96,6 +97,7 @@ impl Rowset {
                 duramen_os::thread::yield_now();
             }
         }
+        // Those that had to stay bring the next pass here.
         self.storage.ghosts.fetch_add(left, Ordering::Relaxed);
         Ok(removed)
     }

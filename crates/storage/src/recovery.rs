@@ -77,9 +77,11 @@ impl Database {
         summary.system_undone = active.values().filter(|l| l.system).count() as u64;
         summary.rolled_back = active.values().filter(|l| !l.system).count() as u64;
         let started = time::now();
+        // What redo has left of sizes and boot fields: undo and whatever it allocates go by them.
         self.after_redo()?;
         self.say_counted(&messages::RECOVERY_ROLLED_FORWARD, &summary, true);
         self.keep_recovered_counts(counts);
+        // Before undo, which may note chains of its own (`leave_chain`).
         *self.drops.lock() =
             doomed.remaining(|xdes| active.get(&xdes).is_some_and(|l| l.decision.is_none()));
         // Ids of the lost end of the log are not given again either: `next_xdes` of the boot page may be behind.
@@ -100,6 +102,7 @@ impl Database {
         if let Some(progress) = self.engine.recovery_of(self.id) {
             progress.enter(3, losers.iter().map(|(_, l)| l.bytes).sum());
         }
+        // Newest first: a system transaction that began within another goes back before it.
         losers.sort_by_key(|(_, l)| (!l.system, std::cmp::Reverse(l.last)));
         // Room for the undo of all comes before the first: what gives pages back on the way asks for its own.
         let losers: Vec<(Transaction, Loser)> = losers
@@ -138,9 +141,11 @@ impl Database {
         summary.undo = started.elapsed();
         summary.system_undo = system_undo.unwrap_or(summary.undo);
         self.say_counted(&messages::RECOVERY_ROLLED_BACK, &summary, false);
+        // Files that undo has taken out of the list are deleted next: the log must know of it before.
         self.access.flush(self.access.last_lsn())?;
         self.settle_files()?;
         self.raise_data_marks()?;
+        // Behind undo: the rows of units and rowsets are now as they stay. Counts are kept with the units.
         self.load_roots()?;
         self.load_counts()?;
         let closed = match &mut self.boot.lock().own {
@@ -150,6 +155,7 @@ impl Database {
         if !closed {
             self.doubt_page_counts();
         }
+        // Behind `load_counts`: until then what changes is counted with what recovery has read.
         self.store.recovering.store(false, Ordering::SeqCst);
         self.count_all_free()?;
         self.release_leftovers();

@@ -51,6 +51,7 @@ impl Database {
                 }
             })?;
         }
+        // Not before the chain has ended on disk: under the new model log would go that it still promises.
         self.truncation.model.store(model as u8, Ordering::SeqCst);
         if ends_chain {
             // What was kept for a log backup goes at once.
@@ -125,6 +126,7 @@ impl Database {
     /// Keeps everything that is in the log now until [`Database::release_log`].
     pub fn hold_log(&self) -> u64 {
         let mut needs = self.truncation.state.lock();
+        // In the hold that truncation needs as well: nothing goes between this look and the ticket.
         let oldest = self.log.as_ref().map_or(Lsn::NULL, |l| l.oldest_block());
         needs.next += 1;
         let ticket = needs.next;
@@ -162,6 +164,7 @@ impl Database {
             let mut others = others.iter().filter(|o| o.id != self.id);
             others.all(|o| o.access.flush(o.transactions.commits.last_full()).is_ok())
         };
+        // Before the lock: it waits for the disks of other databases.
         let free = may && (self.store.temporary || settled());
         let needs = self.truncation.state.lock();
         let chain = match self.recovery_model() {
@@ -188,6 +191,7 @@ impl Database {
                 || now.is_none_or(|l| holds.transaction.is_null() || holds.transaction <= l),
             "truncation/1: the log of an active transaction is let go of"
         );
+        // Durable before anything is let go of; what cannot be noted stays.
         let free = free && !waits && self.note_first(holds).is_ok();
         self.access.truncate(holds, free);
     }

@@ -69,6 +69,7 @@ impl Database {
                 view.xdes() == part.xdes,
                 "undo/1: the record at {at} is another transaction's"
             );
+            // A compensation leads past what it has undone: it is followed, and never undone itself.
             if !view.is_compensation() {
                 let page = view.page().map(|f| f.page).unwrap_or_default();
                 self.undo_record(tx, at, &view, next)
@@ -223,12 +224,15 @@ impl Database {
             | PageOp::UndoDeleteSplit { .. }
             | PageOp::SetFreeSpace { .. } => return Ok(()),
             PageOp::Insert { slot, rows, .. } => {
+                // Asked before the rows go: what they free is kept, which would forbid it. Redo asks as early.
                 let trims = context == Lcx::HEAP && self.may_trim(&page);
+                // From the last one: in a tree the others stay at the slots that the record names.
                 for (i, row) in rows.iter().enumerate().rev() {
                     let slot = slot + i as u16;
                     // All but the last step leave this record to be undone: the rest is found again.
                     let op = PageOp::Delete { slot, row };
                     let role = Role::Compensation(if i == 0 { next } else { lsn });
+                    // Of several, one that is not there went before a crash; a single one is undone once.
                     if page.page().record(slot).map_err(fail)? == Some(row) || rows.len() == 1 {
                         self.change(tx, id, &mut page, &op, context, role)?;
                     }
@@ -311,6 +315,7 @@ impl Database {
     ) -> SqlResult<()> {
         let au = view.page().map(|f| f.alloc_unit).unwrap_or_default();
         let storage = self.storage(au);
+        // As whoever walks pages: no split is half made meanwhile.
         let _shared = storage.latch.read();
         let hint = view.page().map_or(0, |f| f.slot);
         let wanted = |row: &[u8], pminlen: u16| is_row_of(op, au, row, pminlen);
@@ -330,6 +335,7 @@ impl Database {
         let row = found.map_err(|e| self.corrupt(id, e))?.to_vec();
         let restored;
         let op = match op {
+            // For good, not as a ghost: nobody else has a lock on it, and no view sees it.
             PageOp::Insert { .. } => PageOp::Delete { slot, row: &row },
             PageOp::Ghost { .. } => PageOp::Unghost { slot, row: &row },
             PageOp::Modify {
@@ -379,6 +385,7 @@ impl Database {
                 return Ok(None);
             }
             let hit = |s: u16| matches!(p.record(s), Ok(Some(row)) if wanted(row, p.pminlen()));
+            // Mostly it is where it was put.
             if hint < p.slot_count() && hit(hint) {
                 return Ok(Some((id, page, hint)));
             }

@@ -237,6 +237,7 @@ impl<P> PacketGate<P> {
         mut deps: Dependencies,
         packet: P,
     ) -> Submit<P> {
+        // Closings first: of a closed database nobody reports any more, or another one of its id does.
         if !self.settle(&mut deps) || self.is_hopeless(&deps) {
             self.disconnect(connection);
             return Submit::Ended;
@@ -251,11 +252,13 @@ impl<P> PacketGate<P> {
         if planted::on(Bug::GateOpen) {
             unmet.clear();
         }
+        // Behind one that is held even a packet without needs waits: invariant 1.
         if let Some(queue) = self.queues.get_mut(&connection) {
             queue.held.push_back((deps, packet));
             self.held += 1;
             return Submit::Held(unmet);
         }
+        // One need is enough to be filed under: when that is met, `advance` looks for the next.
         let Some(&filed) = unmet.first() else {
             return Submit::Released(packet);
         };
@@ -275,6 +278,7 @@ impl<P> PacketGate<P> {
     /// The log of `db` is on disk up to `lsn`. Gives what may leave now, each connection's packets in order.
     pub fn durable(&mut self, db: DbId, lsn: Lsn) -> Vec<(ConnectionId, P)> {
         let known = self.durable.entry(db).or_insert(Lsn::NULL);
+        // Reports may overtake each other: what is durable never gets less.
         if lsn <= *known {
             return Vec::new();
         }
@@ -319,6 +323,7 @@ impl<P> PacketGate<P> {
     /// end; their held packets are gone.
     pub fn poisoned(&mut self, db: DbId) -> Vec<ConnectionId> {
         self.poisoned.insert(db);
+        // All that is held, not the first alone: behind a packet that never leaves none can.
         let ends: Vec<_> = self
             .queues
             .iter()
@@ -344,6 +349,7 @@ impl<P> PacketGate<P> {
     /// `db` was closed or dropped and its id may come back with another log. A clean close has reported its last
     /// durable LSN before; whatever still waits for `db` can never leave, and the connections to end are given back.
     pub fn forget(&mut self, db: DbId) -> Vec<ConnectionId> {
+        // As if its log had failed, but for this moment only: the next of its id is sound.
         let ends = self.poisoned(db);
         self.poisoned.remove(&db);
         let durable = self.durable.remove(&db).unwrap_or(Lsn::NULL);
@@ -456,6 +462,7 @@ impl SessionDeps {
         if planted::on(Bug::ReaderNotGated) {
             return deps;
         }
+        // Asked now: the packet may tell of what was committed since the request began to read.
         for (tracker, closings) in &state.reads {
             deps.add(tracker.db(), tracker.last_full(), *closings);
         }

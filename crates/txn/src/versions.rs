@@ -193,6 +193,7 @@ impl VersionWriter {
         let work = pushed.len() + CLEAN_MORE;
         {
             let mut clock = self.0.store.clock.lock();
+            // In one hold of the clock: a snapshot with the new number finds the outcome, too.
             clock.number += 1;
             self.0.outcome.store(clock.number | mark, Ordering::Release);
             let number = clock.number;
@@ -397,6 +398,7 @@ impl VersionStore {
             clock.open.keys().next_back().is_none_or(|s| *s <= number),
             "versions/3: an older snapshot sees more"
         );
+        // In the same hold as its number is read: cleaning must not come between.
         *clock.open.entry(number).or_insert(0) += 1;
         drop(clock);
         Snapshot {
@@ -484,6 +486,7 @@ impl VersionStore {
             None => Arc::from(key),
         };
         let bytes = before.bytes() + ENTRY_BYTES + key.len() as u64;
+        // Before the row is changed: who reads the changed row must not find zero here and go by.
         shared.entries.fetch_add(1, Ordering::SeqCst);
         shared.bytes.add(bytes);
         let sequence = writer.0.count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -526,6 +529,7 @@ impl VersionStore {
         snapshot: &Snapshot,
         own: Option<&VersionWriter>,
     ) -> Visible {
+        // A blind writer leaves no entry: its mark is asked before a chain, or the lack of one, is believed.
         if self.0.blind.hides(db, rowset, snapshot.number(), own) {
             return Visible::Lost;
         }
@@ -555,9 +559,11 @@ impl VersionStore {
             }
             for e in chain.iter().rev() {
                 let outcome = e.writer.outcome();
+                // Its first change of the row has asked; since then the lock has kept others away.
                 if own == Some(&e.writer) {
                     return false;
                 }
+                // One that was undone has changed nothing: the entry below it decides.
                 if outcome & ABORTED == 0 {
                     return outcome == ACTIVE || outcome > snapshot.number();
                 }
@@ -673,6 +679,7 @@ impl Shared {
         }
         let mut done = 0;
         while done < limit {
+            // The clock is held for one writer at a time: whoever commits wants it.
             let retired = {
                 let mut clock = self.clock.lock();
                 let seen = clock.seen_by_all();
@@ -738,6 +745,7 @@ fn resolve(chain: &[Entry], number: u64, own: Option<&VersionWriter>) -> Visible
         !chain.is_empty(),
         "versions/6: a key without entries is kept"
     );
+    // From the newest down to the first that is seen: the row is what the one above that found.
     let mut seen = Visible::Current;
     for entry in chain.iter().rev() {
         let outcome = entry.writer.outcome();

@@ -51,6 +51,7 @@ impl Binder<'_> {
         let locate = self.locate.take();
         self.ctes.extend(stmt.ctes.iter().cloned());
         let plan = self.deeper(|b| b.query_body(stmt, parent));
+        // Behind an error, too: some bind on after one, and names end with their query.
         self.ctes.truncate(ctes);
         self.locate = locate;
         plan.map_err(|e| e.at_line(line))
@@ -241,6 +242,7 @@ impl Binder<'_> {
             ..Scope::default()
         };
         self.has_window_clause(spec)?;
+        // What windows may do around this query, and what they are called there, is not for this one.
         let outside = std::mem::take(&mut self.windows);
         let names = std::mem::replace(&mut self.window_names, spec.windows.clone());
         let plan = self.spec_body(spec, order_by, &mut scope);
@@ -269,6 +271,7 @@ impl Binder<'_> {
         for (n, item) in items.iter().enumerate() {
             super::collation::check_output(&item.expr, "SELECT", n + 1)?;
         }
+        // Behind the list, whose names it may use; before HAVING, where no window may stand.
         let mut order = self.order_items(order_by, &items, scope, &mut aggregates)?;
         let mut calls = match std::mem::take(&mut self.windows) {
             Windows::Collect(calls) => calls,
@@ -278,6 +281,7 @@ impl Binder<'_> {
             Some(h) => Some(self.expr(h, scope, &mut Aggregates::Collect(&mut aggregates))?),
             None => None,
         };
+        // Only behind all three is it known whether there are aggregates: they make a group where there is no GROUP BY.
         if spec.group_by.is_some() || !aggregates.is_empty() || having.is_some() {
             let groups = self.groups(spec, scope)?;
             // Subqueries count columns in the row the group was made of: a row of each group goes first.

@@ -25,6 +25,7 @@ impl Binder<'_> {
     ) -> SqlResult<Plan> {
         let mut plan: Option<Plan> = None;
         for source in from {
+            // What a source computes does not see those beside it: its way out leads past this scope.
             let right = self.table_source(source, scope, scope.parent)?;
             plan = Some(match plan {
                 None => right,
@@ -147,6 +148,7 @@ impl Binder<'_> {
         }
         let local = || Exposed::local(t.name.name(), t.alias.as_deref());
         if t.name.parts.len() == 1 {
+            // Within its own query a CTE means the rows so far, before it means its text.
             let mut running = self.recursions.iter().rev();
             if let Some(r) = running.find(|r| same_name(&r.name, t.name.name())) {
                 return self.expose(r.scan(), local(), &[], scope);

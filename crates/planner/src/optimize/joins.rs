@@ -80,6 +80,7 @@ pub fn is_inner(plan: &Plan) -> bool {
 
 /// Takes a tree of inner joins apart: its inputs and its conditions, over rows that start `offset` columns into the block's.
 fn flatten(plan: Plan, offset: usize, inputs: &mut Vec<(Plan, usize)>, parts: &mut Vec<Expr>) {
+    // A subquery counts columns of the row around it, and cannot be raised to where the block's row begins.
     let anywhere = |e: &Expr| offset == 0 || !e.has_subquery();
     match plan.node {
         Node::Join {
@@ -197,6 +198,7 @@ fn best_of(mut inputs: Vec<Input>, mut parts: Vec<Expr>, columns: &Columns, hint
             true => filtered(raw, own),
             false => push(raw, own, &Want::default(), hints),
         };
+        // Of the plan under its own conditions: these are the rows that a join gets.
         let e = estimate(&input.plan);
         (input.rows, input.cost, input.bytes) = (e.rows.max(1.0), e.cost, e.bytes);
     }
@@ -355,6 +357,7 @@ fn add(step: &Step, at: usize, inputs: &[Input], between: &[Between], hints: &Hi
         true => ((input.rows, input.bytes), step.rows),
         false => ((step.rows, step.bytes), input.rows),
     };
+    // Read as a whole and joined; a loop that seeks pays for its looks instead, not for that.
     let mut own = input.cost
         + match equal {
             true => cost::hash(small.0, large, small.1).total(),
@@ -369,6 +372,7 @@ fn add(step: &Step, at: usize, inputs: &[Input], between: &[Between], hints: &Hi
         if let Some(way) = access::best(scan, &parts, &Want::default())
             && way.seek.as_ref().is_some_and(reads_outside)
         {
+            // Only the first seek comes to pages that nobody has read.
             let again = (way.cost - cost::RANDOM_PAGE + cost::LOOKUP_PAGE).max(cost::NEXT_ROW);
             let cost = way.cost + (step.rows - 1.0).max(0.0) * again;
             if cost < own || hints.method == Some(Method::Loop) {
@@ -432,6 +436,7 @@ fn search(inputs: &[Input], between: &[Between], hints: &Hints) -> Vec<(usize, b
     for at in 0..n {
         best[1 << at] = Some(first(at, inputs));
     }
+    // What a set is made of has a smaller number: its best is known when its turn comes.
     for set in 1..(1usize << n) {
         let Some(step) = best[set].clone() else {
             continue;
@@ -465,6 +470,7 @@ fn greedy(inputs: &[Input], between: &[Between], hints: &Hints) -> Vec<(usize, b
             step.order.extend(rest.map(|at| (at, false)));
             break;
         }
+        // What nothing ties comes last; of much the same cost the smaller result, which all later steps read.
         let next = rest
             .map(|at| {
                 (
@@ -535,6 +541,7 @@ fn build(
             joined |= 1 << at;
             continue;
         }
+        // The smaller side stands on the right, where it is built.
         let swap = estimate(&plan).rows > estimate(&left).rows;
         let (l, r) = if swap { (plan, left) } else { (left, plan) };
         match swap {

@@ -194,6 +194,7 @@ impl Pool {
             r.uncommit();
         }
         count(Counter::FreeListStalls, 1);
+        // For those who come next: this one does not wait for it.
         self.call_lazy_writer();
         self.steal()
     }
@@ -277,6 +278,7 @@ impl Pool {
             return Look::No;
         }
         let heat = f.heat.load(Ordering::Relaxed);
+        // Before it is asked whether the page is dirty: one that is used again and again is not worth a write.
         if heat > 0 {
             f.heat.store(heat - 1, Ordering::Relaxed);
             return Look::No;
@@ -284,6 +286,7 @@ impl Pool {
         if f.dirty.load(Ordering::SeqCst) {
             return Look::Dirty;
         }
+        // All of this was seen without the shard's lock, and is asked again under it.
         if !self.take_out(i, key, false) {
             return Look::No;
         }
@@ -326,8 +329,10 @@ impl Pool {
         let committed = r.committed.load(Ordering::SeqCst);
         let allowed = r.allowed();
         let free = r.free.lock().warm.len();
+        // First what is above the limit: that memory is wanted elsewhere.
         if committed > allowed {
             let mut found = (committed - allowed) as usize;
+            // In parts, since what is allowed changes meanwhile.
             found = found.min(4 * BATCH);
             self.release(found);
             return Ok(Duration::ZERO);
@@ -388,6 +393,7 @@ impl Pool {
             let Some(i) = free.or_else(|| self.steal().ok()) else {
                 return;
             };
+            // The memory before the right to have it: the sum is never above what is allowed.
             self.frame(i).data.write().page = None;
             self.replacer.free.lock().bare.push(i);
             self.replacer.uncommit();

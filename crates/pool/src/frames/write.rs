@@ -113,6 +113,7 @@ impl Pool {
         result.skipped.extend(ahead);
         let written = self.write_batches(room, flush_to.into_values());
         if let Err(e) = written {
+            // While they are pinned: a frame that looks clean could be given to another page.
             for pin in &pins {
                 self.dirtied(pin.0);
             }
@@ -155,6 +156,7 @@ impl Pool {
             let Some(store) = self.stores.read().get(&db_of(key)).cloned() else {
                 continue;
             };
+            // From here on the frame keeps its page: pins only grow under the shard's lock.
             let pin = {
                 let shard = self.shards[shard_of(key)].lock();
                 if shard.frames.get(&key) != Some(&i) {
@@ -162,6 +164,7 @@ impl Pool {
                 }
                 Pin::new(f)
             };
+            // Never waited for: who has it may be waiting for the write lock (pool/5).
             let Some(guard) = f.data.try_read() else {
                 taken.busy.push(i);
                 continue;
@@ -185,12 +188,14 @@ impl Pool {
                 f.key.load(Ordering::SeqCst) == key,
                 "pool/1: a frame was given to another page under its latch"
             );
+            // Under the latch, with the copy: who changes the page behind it makes the frame dirty again.
             self.cleaned(f);
             let batch = match store.temporary || store.standby {
                 true => &mut room.temporary,
                 false => &mut room.lasting,
             };
             let copy = batch.push(&store, page_of(key), bytes);
+            // The copy is sealed, not the page: nobody has to wait for that.
             drop(guard);
             let lsn = PageRef::new(copy).lsn();
             seal(copy);
@@ -216,6 +221,7 @@ impl Pool {
         room: &mut Room,
         flush_to: impl Iterator<Item = (Arc<DbStore>, Lsn)>,
     ) -> SqlResult<()> {
+        // Every log before any page: a page in the double-write file may come back, too.
         for (store, lsn) in flush_to {
             if !planted::on(Bug::PageBeforeLog) {
                 store.flush_log(lsn)?;

@@ -30,14 +30,17 @@ impl Rowset {
         let mut exclusive = self.storage.latch.write();
         *exclusive += 1;
         let leaf = self.descend(key, true)?;
+        // Another may have split the leaf while this one waited for the latch. Ghosts cost no page, so they go first.
         if self.has_room(tx, leaf, key, len)?
             || self.expunge_ghosts(tx, leaf)? > 0 && self.has_room(tx, leaf, key, len)?
         {
             return Ok(());
         }
+        // A split that fails is undone on the pages alone: memory gets these back.
         let before = *self.storage.roots.lock();
         let result = self.db.system(tx, "SplitPage", |sys| {
             self.split(sys, leaf, key, kind)?;
+            // In the same transaction: after a crash root and row agree, whichever tree it leaves.
             let after = *self.storage.roots.lock();
             if after != before {
                 self.db.persist_roots(sys, self.def.au, after)?;
@@ -67,6 +70,7 @@ impl Rowset {
 
     /// Removes the ghosts of ended transactions from a leaf, and says how many. The tree latch is held.
     pub(crate) fn expunge_ghosts(&self, tx: &Transaction, leaf: PageId) -> SqlResult<u64> {
+        // Transactions in doubt hold no locks that would tell whose ghosts these are.
         if !self.db.in_doubt.lock().is_empty() {
             return Ok(0);
         }
@@ -82,6 +86,7 @@ impl Rowset {
         }
         let mut page = self.db.write_page(leaf)?;
         let mut removed = 0;
+        // From the end: what goes leaves the slots in front of it where they are.
         for slot in (0..page.page().slot_count()).rev() {
             let row = page.page().expect_record(slot);
             let row = row.map_err(|e| self.db.corrupt(leaf, e))?;
@@ -92,6 +97,8 @@ impl Rowset {
             let key = self.keys().of_leaf(&self.def.layout, &row)?;
             let resource = self.key_resource(&key);
             let entity = self.entity();
+            // Ours may still be undone, and a version looked for in its place.
+            // Else an X lock that is had at once says that the deleter has ended.
             let stays = owner.holds(&resource).is_some()
                 || self.has_versions(&self.key_place(&key))
                 || !self
@@ -135,6 +142,7 @@ impl Rowset {
     ) -> SqlResult<()> {
         let (separator, level, new) = {
             count(Counter::PageSplits, 1);
+            // Before a page is latched: a file's allocation comes before latches in the order of what is waited for.
             let new = self.db.allocate_page(sys, &self.storage)?;
             let mut page = self.db.write_page(id)?;
             let p = page.page();
@@ -145,6 +153,7 @@ impl Rowset {
                 Lcx::INDEX_INTERIOR
             };
             let position = self.position(id, p, key)?;
+            // Behind all of its rows nothing moves: those that come in order leave full pages behind them.
             let from = if position == count {
                 count
             } else {
@@ -185,6 +194,7 @@ impl Rowset {
             self.db
                 .change(sys, new, &mut right, &format, context, Role::Normal)?;
             if !moved.is_empty() {
+                // To the new page before they leave the old one: undo, which goes back, takes them from there.
                 let rows = PageOp::Insert {
                     slot: 0,
                     rows: moved.clone(),
@@ -328,6 +338,7 @@ impl Rowset {
                 self.storage.operations.nonleaf_inserted.add(1);
                 return Ok(());
             }
+            // The parent is split like any page; then the place is looked for anew: it may be on the other half.
             drop(page);
             self.split(sys, parent, separator, PageSplitKind::INTERNAL)?;
         }
@@ -369,6 +380,7 @@ impl Rowset {
             "btree/2: a new root has two children, a level below"
         );
         drop(page);
+        // In memory at once: the rest of the split goes down from it. Its row follows when the split is done.
         let old = {
             let mut roots = self.storage.roots.lock();
             std::mem::replace(&mut roots.root, id)

@@ -202,6 +202,8 @@ impl Database {
 
     /// Says that empty pages are about to be filled by `tx` without a record of what with.
     pub(super) fn begin_unlogged(&self, tx: &Transaction, extent: &Extent) -> SqlResult<()> {
+        // Dirty and latched until they have the LSN: written down between, they would be clean for a checkpoint
+        // that begins behind the record.
         let mut latched = Vec::with_capacity(extent.pages.len());
         for id in &extent.pages {
             let page = self.write_page(*id)?;
@@ -246,6 +248,7 @@ impl Database {
                 at = self.read_page(at)?.page().next_page();
             }
         }
+        // The last: until it is there a crash finds this record again, and some pages empty already.
         let mut record = extent
             .record(Lcx::BULK_OPERATION_PAGE)
             .flags(duramen_wal::record::FLAG_COMPENSATION)

@@ -84,6 +84,7 @@ impl Load {
         }
         let seen = rowset.storage.hint();
         let _exclusive = rowset.storage.latch.write();
+        // Another has added pages while this one waited: their room comes first.
         if rowset.storage.hint() != seen {
             return Ok(0);
         }

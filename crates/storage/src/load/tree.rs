@@ -131,6 +131,7 @@ impl Load {
             self.spare,
         );
         let end = pages.last().map_or(rows.start, |p| p.end);
+        // Before there are pages for them: what cannot be locked at once leaves none behind.
         let claimed = rows.start + rowset.claim(tx, batch, rows.start..end, &[])?;
         pages.retain_mut(|p| {
             p.end = p.end.min(claimed);
@@ -288,6 +289,7 @@ impl Rowset {
             return Ok(0);
         }
         let n = self.lock_rows(tx, batch, rows.clone(), pages);
+        // In the table of active ones before it asks: who turns versions on waits for those.
         self.db.transactions.begin_if_needed(tx)?;
         if self.db.transactions.versioning.keeps() {
             for row in rows.start..rows.start + n {
@@ -464,6 +466,7 @@ impl Rowset {
         let mut page = self.db.write_page(parent)?;
         let p = page.page();
         let slot = p.slot_count();
+        // Only behind the last entry do all of them belong side by side.
         if slot == 0 || self.child_slot(parent, p, first, true)? + 1 != slot {
             return Ok(0);
         }

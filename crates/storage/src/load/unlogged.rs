@@ -82,6 +82,7 @@ impl Load {
         let (Some(_), Some(id)) = (allowed, self.open_page()) else {
             return Ok(0);
         };
+        // A backup has begun since the page was filled, and may have copied it as it was: the log would lack the rows.
         if self.unlogged.backups != db.backups.begun() || db.log_is_spent() {
             // What the map of free space is told takes room in the log as well.
             return Ok(0);
@@ -116,6 +117,7 @@ impl Load {
         let db = self.rowset.db.clone();
         extent.first = !std::mem::replace(&mut self.unlogged.began, true);
         self.unlogged.backups = db.backups.begun();
+        // The map, the record, the rows: whatever a crash leaves of these, what is there is known of.
         db.mark_minimal(&extent.pages)?;
         db.begin_unlogged(tx, &extent)?;
         let mut classes = Vec::with_capacity(rows.len());

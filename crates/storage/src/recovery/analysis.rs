@@ -96,6 +96,7 @@ impl Analysis {
                 active.remove(&xdes);
                 false
             }
+            // It comes behind the COMMIT of its transaction, which must not be active again by it.
             Lop::FORGET_XACT => false,
             Lop::BEGIN_XACT => {
                 let system = view.element(0).is_some_and(is_system);
@@ -114,6 +115,7 @@ impl Analysis {
                 system
             }
             op => {
+                // One that began before the pass was not active when the checkpoint listed: its end is still to come.
                 let entry = active.entry(xdes).or_insert(Loser {
                     begin: lsn,
                     last: lsn,

@@ -164,6 +164,7 @@ impl Helpers {
             Reach::File(_) => {
                 let block = self.blocks.last().cloned();
                 self.meet()?;
+                // `meet` has given the blocks out; what follows in this one needs it again.
                 self.blocks.extend(block);
                 self.redo.apply(lsn, view, &|_| true)
             }
@@ -269,6 +270,7 @@ fn work(redo: &Redo, line: &Receiver<Task>, trouble: &Trouble, (number, all): (u
                 continue;
             }
         };
+        // Taken off the line all the same: who deals out would wait for a place in it.
         if trouble.met.load(Ordering::SeqCst) {
             continue;
         }

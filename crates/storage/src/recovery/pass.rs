@@ -107,6 +107,7 @@ impl Pass {
     /// Waits for the end of redo.
     pub fn finish(mut self) -> SqlResult<Found> {
         let threads = self.helpers.as_ref().map_or(1, Helpers::threads);
+        // Whatever went wrong here: nobody may be at work on pages when this returns.
         let done = self.helpers.take().map_or(Ok(()), Helpers::finish);
         if let Some(e) = self.error {
             return Err(e);
@@ -161,6 +162,7 @@ impl Watch for Pass {
     }
 
     fn block(&mut self, block: Arc<OpenBlock>) {
+        // The scan goes on to the log's end all the same; but nothing is repeated behind a gap.
         if self.error.is_none()
             && let Err(e) = self.repeat(&block)
         {

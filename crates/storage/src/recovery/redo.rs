@@ -102,6 +102,7 @@ impl Change<'_> {
 
     fn repeat(&self, view: &RecordView<'_>, p: &mut PageMut<'_>) -> FormatResult<()> {
         let trims = view.is_compensation() && self.takes_rows_out(view.context());
+        // Before the change, as the rollback asked: what its rows free is kept from then on.
         let unkept = p.as_ref().reserved_bytes() == 0;
         let (context, undoes) = (view.context(), view.is_compensation());
         let before = kept_room::bytes_for(&self.op, context, undoes, p.as_ref());

@@ -122,6 +122,7 @@ impl GateHub {
             let durable = attached.log.durable_lsn();
             self.durable(db, durable, &attached.current);
         }
+        // Its reports end and it is forgotten in one hold: one in between would count for the next of that id.
         let mut gate = self.gate.lock();
         if let Some(attached) = attached {
             attached.current.store(false, Ordering::Relaxed);
@@ -155,6 +156,7 @@ impl GateHub {
                 bytes: sealed.bytes,
             });
         }
+        // Sending may take long: packets are in their order by now, and the lock is for the next report.
         drop(gate);
         self.hand_over(Outcome::Round);
     }

@@ -159,6 +159,7 @@ impl LockManager {
                 return number;
             }
             tables.extend(self.partitions.iter().skip(1).map(|p| p.0.lock()));
+            // With all of them locked: who sleeps on the number before has its request where this search sees it.
             self.searches.store(number + 1, Ordering::Release);
             let mut frozen = Frozen { tables };
             let waiting = self.waiting.lock().clone();
@@ -177,6 +178,7 @@ impl LockManager {
         start: &LockOwner,
         reports: &mut Vec<DeadlockReport>,
     ) {
+        // Without the victim another cycle may still lead through here.
         while let Some(cycle) = frozen.cycle(start) {
             let victim = cycle.iter().min_by_key(|o| {
                 (
@@ -188,6 +190,7 @@ impl LockManager {
             let Some(victim) = victim else { break };
             let next = cycle.iter().cycle().skip(1);
             let pairs = cycle.iter().zip(next);
+            // Before the victim is withdrawn: then nothing says what it waited for.
             let processes = pairs.filter_map(|(o, n)| frozen.process(o, n)).collect();
             let Some(waiting) = victim.0.waiting.lock().clone() else {
                 break;

@@ -193,6 +193,7 @@ impl LockManager {
         let mine = |resource: &Resource, lock: &HeldLock| {
             resource.is_fine() && resource.db() == db && lock.entity.object == object
         };
+        // Of all of them, before any is given up: one lock has to stand for each.
         let mode = {
             let held = owner.0.held.lock();
             let write = held
@@ -202,6 +203,7 @@ impl LockManager {
             if write { LockMode::X } else { LockMode::S }
         };
         let table = Resource::Object(db, object);
+        // First: at no moment are the rows without a lock. Without waiting: the caller may hold a latch.
         let granted = self.try_lock_in(
             owner,
             &Entity::default(),
@@ -212,6 +214,7 @@ impl LockManager {
         if granted.is_none() && !planted::on(Bug::EscalationLosesLocks) {
             return false;
         }
+        // What the session keeps outlives the table's lock, which ends with the transaction.
         let traded = self.release_some(&mut owner.0.held.lock(), owner, |resource, lock| {
             mine(resource, lock) && lock.session.is_none()
         });

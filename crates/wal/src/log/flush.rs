@@ -63,6 +63,7 @@ impl State {
         {
             return None;
         }
+        // Sealed only where somebody asks for it: else it goes on filling, and no rest of a sector is lost.
         if self.queue.bytes < BATCH_BYTES
             && self.head().slots() > 0
             && self.durable.wanted > self.space.before_open()
@@ -76,6 +77,7 @@ impl State {
                     header: *header,
                 };
                 self.queue.items.pop_front();
+                // Nothing else goes until it is durable: the blocks behind it are in its VLF.
                 self.flights.has_header = true;
                 Some(batch)
             }
@@ -120,6 +122,7 @@ impl Log {
         lsn: Lsn,
     ) -> Result<(), LogError> {
         s.durable.want(lsn);
+        // Before it looks for a batch: the last to come back is the one who writes.
         s.durable.gather.back(time::now());
         loop {
             if s.durable.lsn >= lsn {
@@ -183,6 +186,7 @@ impl Log {
     pub(super) fn write_batch(&self, mut s: MutexGuard<'_, State>, batch: Batch, own: Lsn) -> bool {
         debug_assert!(s.poisoned.is_none(), "log/5: a poisoned log writes");
         debug_assert!(!s.queue.sealing, "log/4: two threads seal");
+        // In the hold in which the batch left the queue: so flights stand in the order of the log.
         let id = s.flights.begin();
         let log_block_id = match &batch {
             Batch::Header { header, .. } => u64::from(header.seq) << 32,
@@ -209,6 +213,7 @@ impl Log {
         let file = s.space.files[file_index].file.clone();
         let io = s.space.files[file_index].io.clone();
         let mut s = s;
+        // Before the write, not after it: a second one may go beside this one.
         let more = s.has_work() && s.flights.writing < DEPTH;
         let second = if more { s.durable.next_sleeper() } else { None };
         let more = more && second.is_none() && s.queue.waiters > 0;
@@ -304,6 +309,7 @@ impl Log {
         if bytes > SEAL_INLINE_BYTES
             && let Some(mut guard) = s.take()
         {
+            // The rest is done without the mutex. Nobody else seals meanwhile, so the chain stands still.
             guard.queue.sealing = true;
         }
         let mut buf = AlignedBuf::zeroed(bytes);
@@ -391,6 +397,7 @@ impl Log {
         let bells = s.durable.take_served();
         let is_served = own <= s.durable.lsn;
         let served = bells.len() + usize::from(is_served);
+        // Before anybody is woken: who comes back then counts in the new round.
         s.durable.gather.begin(time::now(), took, served);
         let work = s.has_work();
         let held = s.durable.gather.holds();
@@ -511,6 +518,7 @@ impl Log {
         if s.closed || s.poisoned.is_some() {
             return false;
         }
+        // Before a write, which takes long: room is wanted soon.
         if s.growth.start {
             s.growth.start = false;
             drop(s);

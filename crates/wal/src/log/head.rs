@@ -142,6 +142,7 @@ impl std::fmt::Debug for Head {
 impl Head {
     /// Appends a record, unless the head is closed, the block full or, for one that asks, the room spoken for.
     pub fn append(&self, record: &[u8], reserve: u64, asks: bool) -> Option<Lsn> {
+        // Before the room is looked at (3); a record that is refused gives it back.
         if reserve > 0 {
             self.hold(reserve);
         }
@@ -163,6 +164,7 @@ impl Head {
         loop {
             let side = &self.sides[word.side()];
             let (slot, at) = (word.slots(), word.used());
+            // What is read of the side may be of another generation by now: then the swap fails (2).
             let budget = side.budget.load(Ordering::Relaxed);
             if word.closed()
                 || !word.fits(padded, side.limit.load(Ordering::Relaxed))
@@ -321,6 +323,7 @@ impl Sealer {
         side.budget.store(budget, Ordering::Relaxed);
         // SAFETY: the generation that used this side is over (invariant 2) and the new one has not begun.
         unsafe { side.buffer.open() };
+        // Last: with this word appends begin, and find all the rest.
         let begin = order(Access::Begin, Ordering::SeqCst);
         self.head.word.store(next.0, begin);
     }
@@ -365,6 +368,7 @@ impl Sealer {
         let before = self.head.word.fetch_or(CLOSED, Ordering::SeqCst);
         let word = Word(before | CLOSED);
         let side = &self.head.sides[word.side()];
+        // Closed before it is waited for: no slot is added to those that are still copied into.
         let offsets = published(side, word);
         // SAFETY: the head is closed and all of its slots are published: nobody else reaches the buffer until the next
         // generation but one is opened, by this very sealer.
@@ -373,6 +377,7 @@ impl Sealer {
             offsets.is_sorted() && offsets.last().is_none_or(|o| usize::from(*o) < word.used()),
             "head/1: records do not stand one behind the other"
         );
+        // 0 says that a slot is not published: the next generation on this side begins with that.
         for entry in &side.entries[..word.slots()] {
             entry.store(0, Ordering::Relaxed);
         }

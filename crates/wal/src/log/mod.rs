@@ -226,6 +226,7 @@ impl Log {
                 }
                 return Ok(lsn);
             }
+            // Others may take what is made before this one does: it asks again.
             self.make_room(record.len().next_multiple_of(8), reserve, asks)?;
         }
     }

@@ -279,6 +279,7 @@ impl State {
         let seq = self.space.vlf().header.seq + 1;
         self.space.activate(next, seq);
         let vlf = self.space.vlf();
+        // In front of the VLF's first block, which waits until this is durable (log/2).
         self.queue.items.push_back(Item::Header {
             file: vlf.file,
             header: vlf.header,
@@ -291,6 +292,7 @@ impl State {
     /// `too_far`: a planted bug.
     pub fn truncate(&mut self, min_lsn: Lsn, too_far: bool) -> usize {
         let head = self.space.vlf().header.seq;
+        // Kept as well: the write head's VLF, and those whose blocks are still in the queue or on their way.
         let keep = min_lsn.vlf.min(head).min(self.durable.end.0);
         self.needs.unknown = false;
         let below = if too_far { head.min(keep + 1) } else { keep };
