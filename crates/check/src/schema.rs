@@ -118,23 +118,10 @@ fn type_of(ti: i64, cid: i64) -> Option<SqlType> {
         _ if id.is_string() || id.is_binary() => {
             SqlType::from_catalog(ti as u8, whole as i16, 0, 0, cid as u32)?
         }
-        TypeId::Bit => SqlType::BIT,
-        TypeId::TinyInt => SqlType::TINYINT,
-        TypeId::SmallInt => SqlType::SMALLINT,
-        TypeId::Int => SqlType::INT,
-        TypeId::BigInt => SqlType::BIGINT,
-        TypeId::Real => SqlType::REAL,
-        TypeId::Float => SqlType::FLOAT,
-        TypeId::Money => SqlType::MONEY,
-        TypeId::SmallMoney => SqlType::SMALLMONEY,
-        TypeId::Date => SqlType::DATE,
-        TypeId::DateTime => SqlType::DATETIME,
-        TypeId::SmallDateTime => SqlType::SMALLDATETIME,
-        TypeId::UniqueIdentifier => SqlType::GUID,
-        TypeId::SqlVariant => SqlType::VARIANT,
-        TypeId::Xml => SqlType::XML,
         // The row has the pointer, or the value, in its variable part.
-        _ => return None,
+        TypeId::Udt => return None,
+        // No facets: the widest is the only one.
+        _ => SqlType::widest(id),
     };
     Some(ty.with_collation(CollationId(cid as u32)))
 }

@@ -320,6 +320,42 @@ impl SqlType {
         plain(TypeId::VarBinary, n, 0, 0)
     }
 
+    /// The type with the greatest facets that it can have; the only one where it has none. A CLR type is an image.
+    pub const fn widest(id: TypeId) -> SqlType {
+        match id {
+            TypeId::Decimal => SqlType::decimal(38, 38),
+            TypeId::Numeric => SqlType::numeric(38, 38),
+            TypeId::Time => SqlType::time(7),
+            TypeId::DateTime2 => SqlType::datetime2(7),
+            TypeId::DateTimeOffset => SqlType::datetimeoffset(7),
+            TypeId::Char => SqlType::char(8000),
+            TypeId::VarChar => SqlType::varchar(8000),
+            TypeId::NChar => SqlType::nchar(4000),
+            TypeId::NVarChar => SqlType::nvarchar(4000),
+            TypeId::Binary => SqlType::binary(8000),
+            TypeId::VarBinary => SqlType::varbinary(8000),
+            TypeId::Bit => SqlType::BIT,
+            TypeId::TinyInt => SqlType::TINYINT,
+            TypeId::SmallInt => SqlType::SMALLINT,
+            TypeId::Int => SqlType::INT,
+            TypeId::BigInt => SqlType::BIGINT,
+            TypeId::Real => SqlType::REAL,
+            TypeId::Float => SqlType::FLOAT,
+            TypeId::Money => SqlType::MONEY,
+            TypeId::SmallMoney => SqlType::SMALLMONEY,
+            TypeId::Date => SqlType::DATE,
+            TypeId::DateTime => SqlType::DATETIME,
+            TypeId::SmallDateTime => SqlType::SMALLDATETIME,
+            TypeId::UniqueIdentifier => SqlType::GUID,
+            TypeId::RowVersion => SqlType::ROWVERSION,
+            TypeId::SqlVariant => SqlType::VARIANT,
+            TypeId::Text => SqlType::TEXT,
+            TypeId::NText => SqlType::NTEXT,
+            TypeId::Image | TypeId::Udt => SqlType::IMAGE,
+            TypeId::Xml => SqlType::XML,
+        }
+    }
+
     pub const fn with_collation(mut self, collation: CollationId) -> SqlType {
         self.collation = collation;
         self
@@ -441,6 +477,19 @@ impl fmt::Display for SqlType {
                 None => write!(f, "{name}(max)"),
             },
             _ => f.write_str(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_has_facets() {
+        for id in TypeId::ALL {
+            let shown = if id == TypeId::Udt { TypeId::Image } else { id };
+            assert_eq!(SqlType::widest(id).id, shown);
         }
     }
 }

@@ -247,7 +247,7 @@ pub fn type_property(_: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
         _ => TypeId::ALL
             .iter()
             .find(|t| t.name() == name)
-            .map(|t| widest(*t)),
+            .map(|t| SqlType::widest(*t)),
     };
     let Some(ty) = ty else {
         return int(None);
@@ -266,42 +266,6 @@ pub fn type_property(_: &SessionCore, args: &Args<'_>) -> SqlResult<Value> {
         "usesansitrim" if ty.id.is_string() || ty.id.is_binary() => Some(1),
         _ => None,
     })
-}
-
-/// The type with the greatest facets it can have.
-fn widest(id: TypeId) -> SqlType {
-    match id {
-        TypeId::Decimal => SqlType::decimal(38, 38),
-        TypeId::Numeric => SqlType::numeric(38, 38),
-        TypeId::Time => SqlType::time(7),
-        TypeId::DateTime2 => SqlType::datetime2(7),
-        TypeId::DateTimeOffset => SqlType::datetimeoffset(7),
-        TypeId::Char => SqlType::char(8000),
-        TypeId::VarChar => SqlType::varchar(8000),
-        TypeId::NChar => SqlType::nchar(4000),
-        TypeId::NVarChar => SqlType::nvarchar(4000),
-        TypeId::Binary => SqlType::binary(8000),
-        TypeId::VarBinary => SqlType::varbinary(8000),
-        TypeId::Bit => SqlType::BIT,
-        TypeId::TinyInt => SqlType::TINYINT,
-        TypeId::SmallInt => SqlType::SMALLINT,
-        TypeId::Int => SqlType::INT,
-        TypeId::BigInt => SqlType::BIGINT,
-        TypeId::Real => SqlType::REAL,
-        TypeId::Float => SqlType::FLOAT,
-        TypeId::Money => SqlType::MONEY,
-        TypeId::SmallMoney => SqlType::SMALLMONEY,
-        TypeId::Date => SqlType::DATE,
-        TypeId::DateTime => SqlType::DATETIME,
-        TypeId::SmallDateTime => SqlType::SMALLDATETIME,
-        TypeId::UniqueIdentifier => SqlType::GUID,
-        TypeId::RowVersion => SqlType::ROWVERSION,
-        TypeId::SqlVariant => SqlType::VARIANT,
-        TypeId::Text => SqlType::TEXT,
-        TypeId::NText => SqlType::NTEXT,
-        TypeId::Image | TypeId::Udt => SqlType::IMAGE,
-        TypeId::Xml => SqlType::XML,
-    }
 }
 
 /// STATS_DATE: when the values of the first column were looked at; NULL before.
@@ -357,17 +321,4 @@ pub fn filegroup_property(s: &SessionCore, args: &Args<'_>) -> SqlResult<Value> 
         "isdefault" => Some(i32::from(g.2)),
         _ => None,
     }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_type_has_facets() {
-        for id in TypeId::ALL {
-            let shown = if id == TypeId::Udt { TypeId::Image } else { id };
-            assert_eq!(widest(id).id, shown);
-        }
-    }
 }
