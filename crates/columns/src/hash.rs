@@ -74,11 +74,7 @@ impl<K: Eq + Hash, V> SplitMap<K, V> {
         self.part_mut(key).remove(key)
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    pub fn len(&self) -> usize {
+    pub fn entries(&self) -> usize {
         match self {
             SplitMap::Whole(map) => map.len(),
             SplitMap::Parts(parts) => parts.iter().map(HashMap::len).sum(),
@@ -176,7 +172,7 @@ mod tests {
         for n in 0..3 * WHOLE {
             assert_eq!(map.insert(n, n), None);
             assert_eq!(map.insert(n / 2, n / 2), Some(n / 2));
-            assert_eq!(map.len(), n + 1);
+            assert_eq!(map.entries(), n + 1);
         }
         assert!(matches!(map, SplitMap::Parts(_)));
         for n in 0..3 * WHOLE {

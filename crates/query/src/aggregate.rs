@@ -145,7 +145,7 @@ impl<'p> Groups<'p> {
             self.numbers
                 .insert(RowKey::new(Vec::new(), self.collations), 0);
         }
-        let in_order = self.numbers.len() <= ORDERED_GROUPS && !ordered;
+        let in_order = self.numbers.entries() <= ORDERED_GROUPS && !ordered;
         let mut groups: Vec<(Option<RowKey>, Group)> = Vec::with_capacity(self.groups.len());
         groups.extend(self.groups.into_iter().map(|group| (None, group)));
         for (i, (key, at)) in self.numbers.into_iter().enumerate() {

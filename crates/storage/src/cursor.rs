@@ -676,7 +676,7 @@ fn is_point(rowset: &Rowset, spec: &ScanSpec) -> bool {
     );
     match (&spec.lower, &spec.upper) {
         (Some((low, true)), Some((high, true))) => {
-            unique && low.len() == rowset.keys().len() && low == high
+            unique && low.len() == rowset.keys().column_count() && low == high
         }
         _ => false,
     }

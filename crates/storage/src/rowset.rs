@@ -226,7 +226,7 @@ impl Rowset {
                 self.storage.operations.lookups.add(1);
                 self.heap_fetch(tx, *page, *slot, &reading)
             }
-            RowLocator::Key(key) if key.len() == self.keys().len() => {
+            RowLocator::Key(key) if key.len() == self.keys().column_count() => {
                 count(Counter::ProbeScans, 1);
                 self.storage.operations.lookups.add(1);
                 self.btree_fetch(tx, key, &reading)

@@ -90,13 +90,9 @@ impl KeyInfo {
         }
     }
 
-    pub fn len(&self) -> usize {
+    /// 0 of a heap, which has no key.
+    pub fn column_count(&self) -> usize {
         self.columns.len()
-    }
-
-    /// A heap has no key.
-    pub fn is_empty(&self) -> bool {
-        self.columns.is_empty()
     }
 
     /// The key values of a leaf row.
@@ -112,7 +108,7 @@ impl KeyInfo {
 
     /// The key values of a node row.
     pub fn of_node(&self, row: &[u8]) -> SqlResult<Vec<Value>> {
-        (0..self.len())
+        (0..self.column_count())
             .map(|i| value_of(&self.node.columns[i], &decode_field(&self.node, row, i)?))
             .collect()
     }
@@ -131,7 +127,7 @@ impl KeyInfo {
 
     /// How a leaf row stands to `probe`.
     pub fn cmp_leaf(&self, layout: &RowLayout, row: &[u8], probe: &[Value]) -> SqlResult<Ordering> {
-        for (k, v) in probe.iter().enumerate().take(self.len()) {
+        for (k, v) in probe.iter().enumerate().take(self.column_count()) {
             let (i, desc) = self.columns[k];
             let ord = match self.plain[k].cmp(row, v) {
                 Some(ord) => ord,
@@ -150,7 +146,7 @@ impl KeyInfo {
 
     /// How a node row stands to `probe`.
     pub fn cmp_node(&self, row: &[u8], probe: &[Value]) -> SqlResult<Ordering> {
-        for (k, v) in probe.iter().enumerate().take(self.len()) {
+        for (k, v) in probe.iter().enumerate().take(self.column_count()) {
             let ord = match self.plain_node[k].cmp(row, v) {
                 Some(ord) => ord,
                 None => {
@@ -172,7 +168,7 @@ impl KeyInfo {
 
     /// How two keys stand in this tree's order.
     pub fn cmp_values(&self, a: &[Value], b: &[Value]) -> Ordering {
-        for (k, (x, y)) in a.iter().zip(b).enumerate().take(self.len()) {
+        for (k, (x, y)) in a.iter().zip(b).enumerate().take(self.column_count()) {
             let ord = compare_key(&self.node.columns[k], x, y);
             if ord != Ordering::Equal {
                 return if self.columns[k].1 {
@@ -229,7 +225,7 @@ impl KeyInfo {
     /// The bytes by which undo finds a row without knowing its index: for every key column its place in the row, its
     /// null bit, and what it holds (`fields`).
     pub fn identity(&self, layout: &RowLayout, row: &[u8]) -> FormatResult<Vec<u8>> {
-        let mut out = Vec::with_capacity(24 * self.len());
+        let mut out = Vec::with_capacity(24 * self.column_count());
         for (i, _) in &self.columns {
             fields::put(
                 &mut out,

@@ -107,7 +107,7 @@ impl Build {
         let [source] = sources else {
             return sources.is_empty();
         };
-        let declared = target.keys().len() - usize::from(target.def.has_uniquifier());
+        let declared = target.keys().column_count() - usize::from(target.def.has_uniquifier());
         let mut keys = target.keys().columns.iter().take(declared).enumerate();
         let alike = |(k, (column, desc)): (usize, &(usize, bool))| {
             let own = source.keys().columns.get(k);
@@ -319,7 +319,7 @@ impl Numbers {
             .map(Arc::new)
             .collect();
         let keys = KeyColumns::new(&self.rowset, &columns);
-        let declared = self.rowset.keys().len() - 1;
+        let declared = self.rowset.keys().column_count() - 1;
         let mut made = Column::of(&SqlType::INT);
         let mut number = match &self.before {
             Some((key, n)) if keys.cmp_key(0, &key[..declared]).is_eq() => n + 1,
