@@ -196,7 +196,7 @@ fn against(
                 printed,
                 seconds,
             } => {
-                tell(name, &outcomes, &printed, seconds, tally);
+                report_driver(name, &outcomes, &printed, seconds, tally);
                 columns.push((name.to_owned(), outcomes));
             }
         }
@@ -223,7 +223,7 @@ fn against(
 }
 
 /// The lines of one driver: what failed, and the counts.
-fn tell(
+fn report_driver(
     name: &str,
     outcomes: &BTreeMap<String, Outcome>,
     printed: &str,

@@ -25,8 +25,8 @@ pub fn run(args: &[&str]) -> ExitCode {
         let (tests, settings) = parse(words)?;
         let (mut all, mut figures) = (true, Vec::new());
         for test in tests {
-            let (passed, told) = ran(test, &settings);
-            figures.extend(told);
+            let (passed, reported) = ran(test, &settings);
+            figures.extend(reported);
             all = passed;
             if !all {
                 break;

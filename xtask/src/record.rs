@@ -217,7 +217,7 @@ pub fn said(program: &str, args: &[&str]) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn told(what: &str, text: &str) -> Figure {
+    fn figure_of(what: &str, text: &str) -> Figure {
         Figure {
             what: what.to_owned(),
             figure: text.to_owned(),
@@ -229,11 +229,11 @@ mod tests {
     fn what_programs_tell_is_read() {
         assert_eq!(
             figure("figure\tcrashes\t3 crashes"),
-            Some(told("crashes", "3 crashes"))
+            Some(figure_of("crashes", "3 crashes"))
         );
         assert_eq!(
             figure("test x ... figure\tkills\t5\n"),
-            Some(told("kills", "5"))
+            Some(figure_of("kills", "5"))
         );
         let own = figure("figure\tisolation\t8\tcargo xtask isolation").unwrap();
         assert_eq!(own.command.as_deref(), Some("cargo xtask isolation"));
@@ -245,22 +245,25 @@ mod tests {
     fn a_program_is_heard_to_its_end() {
         let mut command = Command::new("sh");
         command.args(["-c", "printf 'one\\nfigure\\ta\\t1 b\\n'; exit 3"]);
-        assert_eq!(run(&mut command), (false, vec![told("a", "1 b")]));
+        assert_eq!(run(&mut command), (false, vec![figure_of("a", "1 b")]));
         assert_eq!(run(&mut Command::new("no such program")), (false, vec![]));
     }
 
     #[test]
     fn programs_that_shared_a_run_are_added() {
         let two = [
-            told("a", "3 crashes, 5 seeds"),
-            told("a", "1 crashes, 2 seeds"),
+            figure_of("a", "3 crashes, 5 seeds"),
+            figure_of("a", "1 crashes, 2 seeds"),
         ];
-        assert_eq!(added(&two, 2), Ok(vec![told("a", "4 crashes, 7 seeds")]));
+        assert_eq!(
+            added(&two, 2),
+            Ok(vec![figure_of("a", "4 crashes, 7 seeds")])
+        );
         // The second has ended early, or tells of something else.
         assert!(added(&two[..1], 2).is_err());
         for other in ["1 crashes", "1 kills, 2 seeds", "none"] {
             assert!(
-                added(&[two[0].clone(), told("a", other)], 2).is_err(),
+                added(&[two[0].clone(), figure_of("a", other)], 2).is_err(),
                 "{other}"
             );
         }

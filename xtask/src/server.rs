@@ -55,16 +55,16 @@ impl Server {
             .spawn()
             .map_err(|e| format!("duramen does not start: {e}"))?;
         let stdout = child.stdout.take().expect("stdout is piped");
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 if line.contains("SQL Server is now ready for client connections") {
-                    let _ = tell.send(());
+                    let _ = sender.send(());
                 }
             }
         });
         let server = Server { child, port };
-        match told.recv_timeout(patience) {
+        match receiver.recv_timeout(patience) {
             Ok(()) => Ok(server),
             Err(e) => Err(format!("the server is not ready after {patience:?}: {e}")),
         }

@@ -17,14 +17,14 @@ pub fn run(words: &[&str]) -> ExitCode {
         return ExitCode::from(2);
     }
     record::chore("sim", words, |words| {
-        let untold = |passed| Ok((passed, Vec::new()));
+        let without_figures = |passed| Ok((passed, Vec::new()));
         match words {
-            ["--log", seconds] => untold(whole_log(seconds)),
-            ["--flips", count] => untold(count.parse().is_ok_and(flips)),
-            ["--small"] => untold(small("2")),
-            ["--small", steps] => untold(small(steps)),
+            ["--log", seconds] => without_figures(whole_log(seconds)),
+            ["--flips", count] => without_figures(count.parse().is_ok_and(flips)),
+            ["--small"] => without_figures(small("2")),
+            ["--small", steps] => without_figures(small(steps)),
             ["--planted"] => Ok(find_planted(true)),
-            ["--planted", said @ ..] => untold(planted::take(said)),
+            ["--planted", said @ ..] => without_figures(planted::take(said)),
             _ => Ok(seeds(words)),
         }
     })
@@ -224,9 +224,9 @@ fn seeds(words: &[&str]) -> Ran {
     }
     let (mut ok, mut figures) = (children.len() as u64 == processes, Vec::new());
     for child in children {
-        let (passed, told) = child.join().unwrap_or_default();
+        let (passed, reported) = child.join().unwrap_or_default();
         ok &= passed;
-        figures.extend(told);
+        figures.extend(reported);
     }
     let figures = record::added(&figures, processes as usize).unwrap_or_else(|why| {
         eprintln!("no figures: {why}");

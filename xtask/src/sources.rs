@@ -189,10 +189,10 @@ fn population(sql: Sql, scripts: &Path, scale: &Scale) -> Result<Vec<Line>, Stri
             };
             let rows = sql.number("BackupPerfTest", "SELECT COUNT(*) FROM MyBigTable")?;
             results += clients;
-            let told = sql.number("msdb", "SELECT COUNT(*) FROM dbo.Results")?;
-            if (rows, told) != (expected, results) {
+            let counted = sql.number("msdb", "SELECT COUNT(*) FROM dbo.Results")?;
+            if (rows, counted) != (expected, results) {
                 return Err(format!(
-                    "{what}: {rows} rows of {expected}, {told} results of {results}"
+                    "{what}: {rows} rows of {expected}, {counted} results of {results}"
                 ));
             }
             lines.push(line(what, rows, seconds));

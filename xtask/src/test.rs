@@ -125,20 +125,20 @@ fn cargo_test(tally: &mut Tally) {
     };
     let stdout = child.stdout.take().expect("stdout is piped");
     let mut failed = 0;
-    let mut told = Vec::new();
+    let mut failures = Vec::new();
     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
         println!("{line}");
-        if line == "failures:" || !told.is_empty() {
-            told.push(line.clone());
+        if line == "failures:" || !failures.is_empty() {
+            failures.push(line.clone());
         }
         if let Some((p, f)) = result_line(&line) {
             tally.passed += p;
             failed += f;
             if f > 0 {
-                told.truncate(SAID_AGAIN);
-                tally.failures.push(told.join("\n"));
+                failures.truncate(SAID_AGAIN);
+                tally.failures.push(failures.join("\n"));
             }
-            told.clear();
+            failures.clear();
         }
     }
     let ok = child.wait().is_ok_and(|s| s.success());

@@ -38,7 +38,7 @@ const AGENT_TABLES: &str = include_str!("history/agent.sql");
 const LAST_AGENT_TABLE: &str = "syssessions";
 
 /// A backup set as the history knows it.
-pub struct Told<'a> {
+pub struct RecordedSet<'a> {
     pub set: &'a BackupSet,
     pub media: &'a Media,
     /// As the statement names them.
@@ -88,13 +88,17 @@ pub fn prepare(instance: &Arc<Instance>) -> SqlResult<()> {
 }
 
 /// After BACKUP, and RESTORE VERIFYONLY WITH LOADHISTORY. 3009 when it cannot be written.
-pub fn backed_up(instance: &Arc<Instance>, told: &Told<'_>) -> SqlResult<()> {
-    written(run(instance, &in_transaction(&rows_of_set(told))))
+pub fn backed_up(instance: &Arc<Instance>, recorded: &RecordedSet<'_>) -> SqlResult<()> {
+    written(run(instance, &in_transaction(&rows_of_set(recorded))))
 }
 
 /// After RESTORE: rows for the set, too, when this server has not taken it.
-pub fn restored(instance: &Arc<Instance>, told: &Told<'_>, by: &Restored<'_>) -> SqlResult<()> {
-    let mut sql = rows_of_set(told);
+pub fn restored(
+    instance: &Arc<Instance>,
+    recorded: &RecordedSet<'_>,
+    by: &Restored<'_>,
+) -> SqlResult<()> {
+    let mut sql = rows_of_set(recorded);
     let kind = by.kind;
     let or_null = |text: Option<&str>| text.map_or("NULL".to_owned(), quoted);
     let mark = by.mark.as_ref();
@@ -107,10 +111,10 @@ pub fn restored(instance: &Arc<Instance>, told: &Told<'_>, by: &Restored<'_>) ->
         u8::from(by.replace),
         u8::from(by.recovery),
         or_null(by.stop_at.as_deref()),
-        told.devices.len(),
+        recorded.devices.len(),
         or_null(mark.map(|m| m.0.as_str())),
     );
-    sql += &rows_of_files(&told.set.header, by);
+    sql += &rows_of_files(&recorded.set.header, by);
     written(run(instance, &in_transaction(&sql)))
 }
 
@@ -185,8 +189,8 @@ pub fn type_of(kind: SetKind) -> char {
 }
 
 /// Rows for medium and set where they are not there; `@set` is the set's number afterwards.
-fn rows_of_set(told: &Told<'_>) -> String {
-    let (set, media) = (told.set, told.media);
+fn rows_of_set(recorded: &RecordedSet<'_>) -> String {
+    let (set, media) = (recorded.set, recorded.media);
     let h = &set.header;
     let mut sql = String::from("DECLARE @media int, @set int\n");
     let guid = |g: [u8; 16]| literal(&Value::Guid(g), &SqlType::GUID);
@@ -206,13 +210,13 @@ END",
         media.families.min(255),
         or_null(&media.name),
         or_null(&media.description),
-        u8::from(told.compressed),
+        u8::from(recorded.compressed),
     );
     let block_bytes = match h.block_bytes {
         0 => 512,
         n => n,
     };
-    for (i, device) in told.devices.iter().enumerate() {
+    for (i, device) in recorded.devices.iter().enumerate() {
         let number = i + 1;
         let mut family = [0; 16];
         family[..4].copy_from_slice(&media.family.to_le_bytes());
@@ -228,11 +232,11 @@ END",
     let (days, ticks) = h.created;
     let shown = header::row(&header::Source {
         set,
-        compressed: told.compressed,
+        compressed: recorded.compressed,
         created: Value::DateTime(DateTime { days, ticks }),
     });
     let columns = Literals(header::COLUMNS, shown);
-    let last = told.devices.len().max(1);
+    let last = recorded.devices.len().max(1);
     let names: Vec<&str> = SET_COLUMNS.iter().map(|(name, _)| *name).collect();
     let values: Vec<String> = SET_COLUMNS
         .iter()
@@ -267,20 +271,20 @@ BEGIN
             values.join(", "),
         );
     }
-    sql += &rows_of_filegroups(told);
+    sql += &rows_of_filegroups(recorded);
     sql.push_str("END\n");
     sql
 }
 
 /// Rows for the filegroups: as the database has them, where it can be asked; of another's set as far as that tells.
-fn rows_of_filegroups(told: &Told<'_>) -> String {
-    if let Some(database) = told.open {
+fn rows_of_filegroups(recorded: &RecordedSet<'_>) -> String {
+    if let Some(database) = recorded.open {
         let database = database.replace(']', "]]");
         return format!(
             "  INSERT dbo.backupfilegroup SELECT @set, name, data_space_id, filegroup_guid, type, type_desc, is_default, is_read_only, NULL FROM [{database}].sys.filegroups\n"
         );
     }
-    let groups = told.set.header.filegroups.iter();
+    let groups = recorded.set.header.filegroups.iter();
     let rows = groups.map(|(id, name)| {
         format!(
             "  INSERT dbo.backupfilegroup VALUES (@set, {}, {id}, NULL, 'FG', N'ROWS_FILEGROUP', NULL, NULL, NULL)\n",

@@ -107,8 +107,8 @@ impl Sums {
 
     /// 3189 when all of it is not what it was.
     pub fn check(&self, set: &BackupSet) -> SqlResult<()> {
-        let told = set.header.own || !set.sums.is_empty();
-        match told && set.sums != self.found {
+        let has_sums = set.header.own || !set.sums.is_empty();
+        match has_sums && set.sums != self.found {
             true => Err(damaged()),
             false => Ok(()),
         }

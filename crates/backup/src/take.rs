@@ -420,11 +420,11 @@ pub(super) struct Writer<'a> {
     id: DbId,
     tapes: Vec<Tape>,
     /// Which gets the next piece.
-    turn: usize,
+    next_tape: usize,
     header: SetHeader,
     request: &'a BackupRequest,
     total: u64,
-    told: u32,
+    reported: u32,
     buffers: Arc<Buffers>,
     writers: Writers,
 }
@@ -469,11 +469,11 @@ impl<'a> Writer<'a> {
             name,
             id,
             tapes,
-            turn: 0,
+            next_tape: 0,
             header,
             request,
             total,
-            told: 0,
+            reported: 0,
         };
         w.set_header()?;
         Ok(w)
@@ -600,7 +600,7 @@ impl<'a> Writer<'a> {
                     return Err(self.damaged(file, page));
                 }
             }
-            self.turn = (self.turn + 1) % self.tapes.len();
+            self.next_tape = (self.next_tape + 1) % self.tapes.len();
             self.report(self.payload_bytes(), progress)?;
         }
         Ok(())
@@ -615,7 +615,7 @@ impl<'a> Writer<'a> {
             sum,
         } = filled;
         count_db(self.id, DbCounter::BackupRestoreBytes, bytes as u64);
-        let tape = &mut self.tapes[self.turn];
+        let tape = &mut self.tapes[self.next_tape];
         let written = match bytes {
             0 => Ok(()),
             _ => match tape.reserve(bytes, crc, sum)? {
@@ -660,7 +660,7 @@ impl<'a> Writer<'a> {
         }
         let checksums = self.header.checksums;
         for range in &ranges {
-            let tape = &mut self.tapes[self.turn];
+            let tape = &mut self.tapes[self.next_tape];
             mstl(tape, Some(range))?;
             tape.begin_data(b"MQTL", 0, checksums)?;
             let read = log.read_blocks(range, LOG_PIECE, |bytes| {
@@ -672,7 +672,7 @@ impl<'a> Writer<'a> {
             read.map_err(|Failed(e)| e)?;
             tape.end_data(b"MQTL", 0)?;
             tape.end_block()?;
-            self.turn = (self.turn + 1) % self.tapes.len();
+            self.next_tape = (self.next_tape + 1) % self.tapes.len();
             let FileId(id) = range.slot.file_id;
             if let Some(f) = self.header.files.iter_mut().find(|f| f.id == id) {
                 f.backup_bytes += range.bytes;
@@ -692,10 +692,10 @@ impl<'a> Writer<'a> {
 
     fn report(&mut self, done: u64, progress: Progress<'_>) -> SqlResult<()> {
         let percent = (done * 100).checked_div(self.total).unwrap_or(100).min(99) as u32;
-        if percent > self.told {
-            self.told = percent;
+        if percent > self.reported {
+            self.reported = percent;
         }
-        progress(self.told)
+        progress(self.reported)
     }
 
     /// MSLS and the end of the set; the device has everything when it returns.

@@ -36,7 +36,7 @@ const GROWTH: u32 = 128;
 const MOST_CACHED: usize = 2048;
 
 /// The same file while it is restored.
-fn beside(spec: &DataFileSpec) -> DataFileSpec {
+fn restoring_spec(spec: &DataFileSpec) -> DataFileSpec {
     let mut path = spec.path.clone().into_os_string();
     path.push(SUFFIX);
     DataFileSpec {
@@ -185,7 +185,7 @@ impl Restores<'_> {
         {
             let listed = set.header.files.iter().find(|f| f.id == spec.file_id);
             let pages = listed.map_or(0, |f| f.size / PAGE_BYTES as u64);
-            let spec = beside(spec);
+            let spec = restoring_spec(spec);
             // Of a restore that has begun again.
             match self.engine.env.disk.remove(&spec.path) {
                 Ok(()) | Err(IoError::NotFound) => {}
@@ -225,7 +225,7 @@ impl Restores<'_> {
         restore.mixed = true;
         self.keep_page_restore(restore)?;
         let mut whole = Whole {
-            files: self.files_beside(restore)?,
+            files: self.restoring_files(restore)?,
             cache: LoosePages::new(),
             db: DbId(self.files.id),
             name: self.files.name.clone(),
@@ -235,7 +235,7 @@ impl Restores<'_> {
         Ok(())
     }
 
-    fn files_beside(&self, restore: &PageRestore) -> SqlResult<BTreeMap<u16, Arc<DataFile>>> {
+    fn restoring_files(&self, restore: &PageRestore) -> SqlResult<BTreeMap<u16, Arc<DataFile>>> {
         let mut out = BTreeMap::new();
         for spec in self
             .files
@@ -243,7 +243,7 @@ impl Restores<'_> {
             .iter()
             .filter(|f| restore.files.contains(&f.file_id))
         {
-            let file = DataFile::open(&self.engine.env, &beside(spec))?;
+            let file = DataFile::open(&self.engine.env, &restoring_spec(spec))?;
             file.take_length()?;
             out.insert(spec.file_id, Arc::new(file));
         }
@@ -260,7 +260,7 @@ impl Restores<'_> {
         }
         let mut restore = restore.clone();
         if !restore.putting {
-            for (id, file) in self.files_beside(&restore)? {
+            for (id, file) in self.restoring_files(&restore)? {
                 // As long as it says that it is: what was added and never used is in no record.
                 let mut page = [0; PAGE_BYTES];
                 let fail = |e: IoError| io_error(&e, "read", PageId::new(id, 0), &self.files.name);
@@ -279,7 +279,7 @@ impl Restores<'_> {
             .iter()
             .filter(|f| restore.files.contains(&f.file_id))
         {
-            let from = beside(spec).path;
+            let from = restoring_spec(spec).path;
             let put = match disk.rename(&from, &spec.path) {
                 // Done before.
                 Err(IoError::NotFound) => Ok(()),
@@ -296,7 +296,7 @@ impl Restores<'_> {
     pub(super) fn forget_files(&self) {
         for spec in &self.files.data {
             // What stays is made over by the next restore of the file.
-            let _ = self.engine.env.disk.remove(&beside(spec).path);
+            let _ = self.engine.env.disk.remove(&restoring_spec(spec).path);
         }
     }
 }

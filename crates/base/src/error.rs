@@ -53,7 +53,7 @@ impl SqlError {
 
     /// What carries the end of a request that was given up: it is never sent to the client.
     pub fn given_up() -> SqlError {
-        crate::given_up::has_heard();
+        crate::given_up::acknowledge();
         SqlError {
             severity: 11,
             state: 0,

@@ -31,7 +31,7 @@ impl Conduct {
     }
 
     /// What it was before.
-    fn tell(&self, conduct: u8) -> u8 {
+    fn replace(&self, conduct: u8) -> u8 {
         self.0.swap(conduct, Ordering::Relaxed)
     }
 }
@@ -61,20 +61,20 @@ pub fn regardless<T>(work: impl FnOnce() -> T) -> T {
 /// Where the calling thread tells what it does, while this lives.
 #[must_use = "nothing is told any more when this is dropped"]
 #[derive(Debug)]
-pub struct Telling {
+pub struct Reporting {
     before: Option<Arc<Conduct>>,
 }
 
 /// From now on the calling thread tells there when it undoes what no transaction undoes, when it puts away, and when it has
 /// heard that its work is given up: what it does from then on is putting away.
-pub fn tell_undoing(to: Arc<Conduct>) -> Telling {
-    to.tell(FORWARD);
-    Telling {
+pub fn report_undoing(to: Arc<Conduct>) -> Reporting {
+    to.replace(FORWARD);
+    Reporting {
         before: CONDUCT.replace(Some(to)),
     }
 }
 
-impl Drop for Telling {
+impl Drop for Reporting {
     fn drop(&mut self) {
         let before = self.before.take();
         // An error means that the thread is ending.
@@ -86,18 +86,18 @@ impl Drop for Telling {
 #[must_use = "it is told for as long as this lives"]
 #[derive(Debug)]
 pub struct Undoing {
-    told: Option<(Arc<Conduct>, u8)>,
+    reported: Option<(Arc<Conduct>, u8)>,
 }
 
 /// Tells `conduct` where less is told now.
 fn begin(conduct: u8) -> Undoing {
     let to = CONDUCT.try_with(|to| to.borrow().clone()).unwrap_or(None);
     // Within another, that one tells the end.
-    let told = to.and_then(|to| {
+    let reported = to.and_then(|to| {
         let before = to.0.fetch_max(conduct, Ordering::Relaxed);
         (before < conduct).then_some((to, before))
     });
-    Undoing { told }
+    Undoing { reported }
 }
 
 /// What has been made and is not to stay is taken back from now on: files, space in them, what lies in memory.
@@ -107,8 +107,8 @@ pub fn undoing() -> Undoing {
 
 impl Drop for Undoing {
     fn drop(&mut self) {
-        if let Some((to, before)) = &self.told {
-            to.tell(*before);
+        if let Some((to, before)) = &self.reported {
+            to.replace(*before);
         }
     }
 }
@@ -150,18 +150,18 @@ impl<T> Drop for Bulky<T> {
 }
 
 /// Tells `conduct`, whatever is told now; whether the thread undid.
-fn tell(conduct: u8) -> bool {
+fn report(conduct: u8) -> bool {
     let set = |to: &RefCell<Option<Arc<Conduct>>>| {
         let to = to.borrow();
-        to.as_ref().is_some_and(|to| to.tell(conduct) == UNDOES)
+        to.as_ref().is_some_and(|to| to.replace(conduct) == UNDOES)
     };
     CONDUCT.try_with(set).unwrap_or(false)
 }
 
 /// The calling thread has heard.
-pub(crate) fn has_heard() {
+pub(crate) fn acknowledge() {
     if is_given_up() {
-        tell(UNDOES);
+        report(UNDOES);
     }
 }
 
@@ -175,20 +175,20 @@ pub struct Others {
 /// The calling thread waits for those that help it.
 pub fn others() -> Others {
     Others {
-        undoes: tell(FORWARD),
+        undoes: report(FORWARD),
     }
 }
 
 impl Drop for Others {
     fn drop(&mut self) {
         if self.undoes {
-            tell(UNDOES);
+            report(UNDOES);
         }
     }
 }
 
 /// What the calling thread listens to, for a thread that helps it.
-pub fn heard() -> Option<Arc<AtomicBool>> {
+pub fn given_up_flag() -> Option<Arc<AtomicBool>> {
     GIVEN_UP
         .try_with(|flag| flag.borrow().clone())
         .unwrap_or(None)
@@ -266,20 +266,20 @@ mod tests {
 
     impl Drop for Witness {
         fn drop(&mut self) {
-            let told = [false, true].map(|is_given_up| self.0.undoes(is_given_up));
-            self.1.borrow_mut().push(told);
+            let reported = [false, true].map(|is_given_up| self.0.undoes(is_given_up));
+            self.1.borrow_mut().push(reported);
         }
     }
 
     #[test]
     fn who_puts_a_long_list_away_goes_forward_only_where_it_is_wanted() {
         let conduct = Arc::new(Conduct::default());
-        let _telling = tell_undoing(Arc::clone(&conduct));
-        for (number, told) in [(FEW, [false, false]), (FEW + 1, [false, true])] {
+        let _reporting = report_undoing(Arc::clone(&conduct));
+        for (number, reported) in [(FEW, [false, false]), (FEW + 1, [false, true])] {
             let seen = Rc::default();
             let one = |_| Witness(Arc::clone(&conduct), Rc::clone(&seen));
             drop(Bulky((0..number).map(one).collect()));
-            assert_eq!(*seen.borrow(), vec![told; number]);
+            assert_eq!(*seen.borrow(), vec![reported; number]);
             assert!(!conduct.undoes(true), "it goes on");
         }
     }
@@ -291,27 +291,27 @@ mod tests {
             Arc::new(Conduct::default()),
         );
         let _listening = listen_to(Arc::clone(&wanted));
-        let _telling = tell_undoing(Arc::clone(&conduct));
-        let told = || conduct.undoes(wanted.load(Ordering::Relaxed));
+        let _reporting = report_undoing(Arc::clone(&conduct));
+        let reported = || conduct.undoes(wanted.load(Ordering::Relaxed));
         drop(SqlError::given_up());
-        assert!(!told(), "nobody has given it up");
+        assert!(!reported(), "nobody has given it up");
         {
             let _undoing = undoing();
             let _inner = undoing();
-            assert!(told());
+            assert!(reported());
         }
-        assert!(!told());
+        assert!(!reported());
         wanted.store(true, Ordering::Relaxed);
         assert!(after_step(STEPS - 1).is_err());
-        assert!(told());
+        assert!(reported());
         {
             let _others = others();
-            assert!(!told());
+            assert!(!reported());
         }
-        assert!(told());
+        assert!(reported());
         drop(undoing());
-        assert!(told(), "it stays so until the request ends");
-        let _next = tell_undoing(Arc::clone(&conduct));
-        assert!(!told());
+        assert!(reported(), "it stays so until the request ends");
+        let _next = report_undoing(Arc::clone(&conduct));
+        assert!(!reported());
     }
 }

@@ -188,28 +188,28 @@ impl Snapshot {
         };
         let (a, b) = (self, other);
         let (p, q) = (&a.security, &b.security);
-        let told = [
-            told("schemas", &a.schemas, &b.schemas),
-            told("objects", &a.objects, &b.objects),
-            told("tables", &tables(a), &tables(b)),
-            told("modules", &modules(a), &modules(b)),
-            told("functions", &a.partition_functions, &b.partition_functions),
-            told("schemes", &a.partition_schemes, &b.partition_schemes),
-            told("types", &a.types, &b.types),
-            told("logins", &p.logins, &q.logins),
-            told("users", &p.users, &q.users),
-            told("members", &p.members, &q.members),
-            told("server members", &p.server_members, &q.server_members),
-            told("privileges", &p.privileges, &q.privileges),
-            told("properties", &*a.properties, &*b.properties),
-            told("names", &a.names, &b.names),
+        let differences = [
+            difference("schemas", &a.schemas, &b.schemas),
+            difference("objects", &a.objects, &b.objects),
+            difference("tables", &tables(a), &tables(b)),
+            difference("modules", &modules(a), &modules(b)),
+            difference("functions", &a.partition_functions, &b.partition_functions),
+            difference("schemes", &a.partition_schemes, &b.partition_schemes),
+            difference("types", &a.types, &b.types),
+            difference("logins", &p.logins, &q.logins),
+            difference("users", &p.users, &q.users),
+            difference("members", &p.members, &q.members),
+            difference("server members", &p.server_members, &q.server_members),
+            difference("privileges", &p.privileges, &q.privileges),
+            difference("properties", &*a.properties, &*b.properties),
+            difference("names", &a.names, &b.names),
         ];
-        told.into_iter().flatten().next()
+        differences.into_iter().flatten().next()
     }
 }
 
 /// The first thing that only one of two lists has.
-fn told<'a, L, T>(what: &str, ours: &'a L, read: &'a L) -> Option<String>
+fn difference<'a, L, T>(what: &str, ours: &'a L, read: &'a L) -> Option<String>
 where
     &'a L: IntoIterator<Item = T>,
     T: PartialEq + std::fmt::Debug,

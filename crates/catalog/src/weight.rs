@@ -133,19 +133,23 @@ mod tests {
     fn what_everybody_sees_is_told_and_given_back() {
         let broker = Broker::new(1 << 30);
         let weight = Weight::new(&broker);
-        let told = || broker.of(Clerk::Schemas) as usize;
+        let reported = || broker.of(Clerk::Schemas) as usize;
         let one = put(&Snapshot::default(), 1);
         weight.changes(None, Some(&one));
-        assert!((TEXT..TEXT + TEXT / 8).contains(&told()), "{}", told());
+        assert!(
+            (TEXT..TEXT + TEXT / 8).contains(&reported()),
+            "{}",
+            reported()
+        );
         let two = put(&one, 2);
         weight.changes(Some(&one), Some(&two));
-        assert!((2 * TEXT..2 * TEXT + TEXT / 8).contains(&told()));
+        assert!((2 * TEXT..2 * TEXT + TEXT / 8).contains(&reported()));
         // The same module once more is another one.
         let again = put(&two, 2);
         weight.changes(Some(&two), Some(&again));
-        assert!((2 * TEXT..2 * TEXT + TEXT / 8).contains(&told()));
+        assert!((2 * TEXT..2 * TEXT + TEXT / 8).contains(&reported()));
         weight.changes(Some(&again), Some(&one));
         weight.changes(Some(&one), None);
-        assert_eq!((weight.0.bytes(), told()), (0, 0));
+        assert_eq!((weight.0.bytes(), reported()), (0, 0));
     }
 }

@@ -386,9 +386,9 @@ fn scan(
     let pieces = shared.pieces.len();
     let others: Vec<_> = (1..workers.clamp(1, 64).min(pieces.max(1)))
         .filter_map(|_| {
-            let (shared, heard) = (shared.clone(), thread::heard());
+            let (shared, flag) = (shared.clone(), thread::given_up_flag());
             thread::try_spawn("check", move || {
-                let _listening = heard.map(thread::listen_to);
+                let _listening = flag.map(thread::listen_to);
                 let mut facts = shared.facts();
                 let mut buf = AlignedBuf::zeroed(CHUNK_PAGES as usize * PAGE_BYTES);
                 while shared.piece(&mut facts, &mut buf).is_some() {}

@@ -101,7 +101,7 @@ impl Snapshot {
         let mut held = db.engine.memory.account(Clerk::Utilities);
         let pool = pool_within(&mut held);
         let disk = OverlayDisk::new(&db.engine.env.disk, &spill);
-        disk.tell(&db.engine.memory);
+        disk.follow(&db.engine.memory);
         let copy_env = Env::with_disk(disk.clone());
         let mut snapshot = Snapshot {
             disk: disk.clone(),

@@ -411,16 +411,16 @@ impl Activity {
             .lock()
             .0
             .store(true, std::sync::atomic::Ordering::Release);
-        if let Some(tell) = self.on_kill.get() {
-            tell();
+        if let Some(notify) = self.on_kill.get() {
+            notify();
         }
         None
     }
 
     /// Whom to tell of that; of several the first.
-    pub fn on_kill(&self, tell: Box<dyn Fn() + Send + Sync>) {
+    pub fn on_kill(&self, notify: Box<dyn Fn() + Send + Sync>) {
         // A session has one client.
-        let _ = self.on_kill.set(tell);
+        let _ = self.on_kill.set(notify);
     }
 
     /// A transaction of the session is being undone from now on.

@@ -62,7 +62,7 @@ impl InstanceCore {
                 && e.number == messages::UNDO_FAILED.number
             {
                 // The session that it happened to is gone, and who has ended it has done nothing wrong.
-                duramen_program::outcome::tell(e);
+                duramen_program::outcome::report_to_listeners(e);
                 result = Ok(());
             }
         }

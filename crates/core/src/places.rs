@@ -174,8 +174,8 @@ impl Databases {
                 .is_ok_and(|d| path != d && path.starts_with(d))
         };
         let database_file = [".mdf", ".ndf", ".ldf"].iter().any(|e| name.ends_with(e));
-        let beside = purpose == Purpose::Database && database_file && in_own(data);
-        match beside || folders.iter().any(below) {
+        let in_data_dir = purpose == Purpose::Database && database_file && in_own(data);
+        match in_data_dir || folders.iter().any(below) {
             true => Ok(()),
             false => Err(IoError::Denied),
         }

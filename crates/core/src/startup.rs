@@ -542,17 +542,17 @@ fn in_parallel(name: &str, jobs: Vec<Job>) -> Vec<Opened> {
 fn run_side_by_side(name: &str, jobs: Vec<Job>, each: &mut dyn FnMut(usize, Opened)) {
     let threads = jobs.len().min(2 * thread::available_parallelism());
     let queue: VecDeque<(usize, Job)> = jobs.into_iter().enumerate().collect();
-    let (tell, told) = channel(queue.len());
+    let (sender, receiver) = channel(queue.len());
     let queue = Arc::new(Mutex::new(queue));
     let next = {
         let queue = queue.clone();
         move || queue.lock().pop_front()
     };
     let started = (0..threads).filter(|_| {
-        let (next, tell) = (next.clone(), tell.clone());
+        let (next, sender) = (next.clone(), sender.clone());
         let work = move || {
             while let Some((at, job)) = next() {
-                if tell.send((at, job())).is_err() {
+                if sender.send((at, job())).is_err() {
                     return;
                 }
             }
@@ -560,9 +560,9 @@ fn run_side_by_side(name: &str, jobs: Vec<Job>, each: &mut dyn FnMut(usize, Open
         thread::try_spawn(name, work).is_ok()
     });
     let started = started.count();
-    drop(tell);
+    drop(sender);
     while started > 0
-        && let Ok((at, opened)) = told.recv()
+        && let Ok((at, opened)) = receiver.recv()
     {
         each(at, opened);
     }

@@ -244,7 +244,7 @@ impl Databases {
         self.generation.fetch_add(1, Ordering::AcqRel);
         self.unavailable.write().remove(&gone.entry.id);
         if gone.is_swapping() {
-            self.delete_beside(&gone.entry);
+            self.delete_restoring_files(&gone.entry);
         }
         if matches!(
             gone.state,

@@ -88,7 +88,7 @@ pub fn run(args: &[String]) -> u8 {
     };
     let mut out = BufWriter::new(std::io::stdout().lock());
     let shown = show(&Env::real(), &options, &mut out);
-    let shown = shown.and_then(|()| out.flush().map_err(told));
+    let shown = shown.and_then(|()| out.flush().map_err(error_text));
     match shown {
         Ok(()) => 0,
         // Whoever reads has seen enough.
@@ -102,7 +102,7 @@ pub fn run(args: &[String]) -> u8 {
 
 const PIPE_CLOSED: &str = "pipe closed";
 
-fn told(e: std::io::Error) -> String {
+fn error_text(e: std::io::Error) -> String {
     match e.kind() {
         std::io::ErrorKind::BrokenPipe => PIPE_CLOSED.to_owned(),
         _ => e.to_string(),
@@ -123,12 +123,12 @@ fn show(env: &Env, options: &Options, out: &mut dyn Write) -> Result<(), String>
         }
     }
     if options.what == What::Summary && blocks.is_log_file() {
-        vlfs(env, path, out).map_err(told)?;
+        vlfs(env, path, out).map_err(error_text)?;
     }
     let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut totals = (0u64, 0u64);
     let (mut first, mut last) = (Lsn::NULL, Lsn::NULL);
-    let mut say = |line: String| writeln!(out, "{line}").map_err(told);
+    let mut say = |line: String| writeln!(out, "{line}").map_err(error_text);
     match options.what {
         What::Summary => {}
         What::Blocks => say(

@@ -123,7 +123,7 @@ fn serve(options: &Options) -> Result<(), String> {
     for database in instance.databases.unavailable() {
         eprintln!("duramen: {database}");
     }
-    tell_ready(&log, &server);
+    report_ready(&log, &server);
     say(&format!(
         "connect: sqlcmd -S {},{} -U sa -C    certificate: {}",
         address.ip(),
@@ -146,7 +146,7 @@ fn serve(options: &Options) -> Result<(), String> {
 }
 
 /// Where it listens, in SQL Server's words.
-fn tell_ready(log: &ErrorLog, server: &Server) {
+fn report_ready(log: &ErrorLog, server: &Server) {
     let address = server.address();
     let kind = if address.is_ipv4() { "ipv4" } else { "ipv6" };
     log.server(&format!(

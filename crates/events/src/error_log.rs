@@ -23,7 +23,7 @@
 mod deadlock;
 pub mod entry;
 pub(crate) mod file;
-mod hear;
+mod listener;
 mod preamble;
 mod repeats;
 mod said;
@@ -91,7 +91,7 @@ pub struct ErrorLog {
     preamble: Vec<String>,
     /// Set when the instance is there.
     xe: OnceLock<Weak<Xe>>,
-    heard: OnceLock<Arc<hear::Hearing>>,
+    listener: OnceLock<Arc<listener::EventListener>>,
 }
 
 impl ErrorLog {
@@ -111,7 +111,7 @@ impl ErrorLog {
             echo,
             preamble: preamble::lines(config),
             xe: OnceLock::new(),
-            heard: OnceLock::new(),
+            listener: OnceLock::new(),
         });
         for line in log.preamble.iter().chain(&preamble::once(config)) {
             log.put(Entry::new("Server", line), None);
@@ -136,9 +136,9 @@ impl ErrorLog {
         if duramen_os::sim::is_simulated() || self.xe.set(Arc::downgrade(xe)).is_err() {
             return;
         }
-        let hearing = hear::Hearing::start(self, xe, trace);
+        let listener = listener::EventListener::start(self, xe, trace);
         xe.have_thread();
-        let _ = self.heard.set(hearing);
+        let _ = self.listener.set(listener);
     }
 
     /// An entry of the server itself.
@@ -172,8 +172,8 @@ impl ErrorLog {
             let admitted = q.repeats.admit(number, &entries[1].text, now, &mut say);
             (admitted, say)
         });
-        let told = say.iter().map(|text| (Entry::new("Server", text), None));
-        let mut all: Vec<_> = told.collect();
+        let repeated = say.iter().map(|text| (Entry::new("Server", text), None));
+        let mut all: Vec<_> = repeated.collect();
         if admitted {
             all.extend(entries.map(|entry| (entry, who.clone())));
         }
@@ -279,7 +279,7 @@ impl ErrorLog {
             let row = TraceRow::new(class::ERROR_LOG, entry.at)
                 .text(Column::TextData, &line)
                 .by(who.as_deref());
-            trace.tell(row);
+            trace.record(row);
         }
         emit(|| ErrorlogWritten { message: line });
     }

@@ -91,7 +91,7 @@ impl Instance {
     fn follow_trace_setting(&self) {
         let enabled = self.settings.holding(option::DEFAULT_TRACE) != 0;
         if self.xe.enable_trace(enabled) {
-            self.tell_server(2);
+            self.audit_server(2);
         }
     }
 
@@ -105,7 +105,7 @@ impl Instance {
     pub fn shutdown(&self) -> SqlResult<()> {
         let _owned = self.own();
         self.plans.clear();
-        self.tell_server(1);
+        self.audit_server(1);
         self.xe.shutdown();
         let closed = self.databases.shutdown();
         self.error_log.flush();
@@ -123,16 +123,16 @@ impl Instance {
     }
 
     /// Audit Server Starts And Stops: 1 stops, 2 starts.
-    pub(crate) fn tell_server(&self, subclass: i64) {
+    pub(crate) fn audit_server(&self, subclass: i64) {
         if let Some(trace) = self.default_trace() {
             let class = class::SERVER_STARTS_AND_STOPS;
             let row = TraceRow::new(class, duramen_os::time::wall()).by(None);
-            trace.tell(row.int(Column::EventSubClass, subclass));
+            trace.record(row.int(Column::EventSubClass, subclass));
         }
     }
 
     /// Audit Login Failed.
-    pub fn tell_refused(&self, request: &LoginRequest, error: &SqlError) {
+    pub fn audit_refused(&self, request: &LoginRequest, error: &SqlError) {
         if let Some(trace) = self.default_trace() {
             let text = format!("{} [CLIENT: {}]", error.message, request.client_address);
             let row = TraceRow::new(class::LOGIN_FAILED, duramen_os::time::wall())
@@ -145,7 +145,7 @@ impl Instance {
                 .int(Column::State, i64::from(error.state))
                 .int(Column::EventSubClass, 1)
                 .int(Column::Success, 0);
-            trace.tell(row);
+            trace.record(row);
         }
     }
 }

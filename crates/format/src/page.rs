@@ -87,9 +87,9 @@ pub fn record_len(b: &[u8], pminlen: u16) -> FormatResult<usize> {
     let status = *b.first().ok_or(FormatError::Corrupt("record (empty)"))?;
     let fixed_end = match kind_of(status) {
         record_kind::FORWARDING_STUB => return checked(FORWARDING_STUB_BYTES, b),
-        record_kind::BLOB => return checked(told_len(b)?, b),
+        record_kind::BLOB => return checked(stated_len(b)?, b),
         record_kind::INDEX | record_kind::GHOST_INDEX => usize::from(pminlen),
-        _ => told_len(b)?,
+        _ => stated_len(b)?,
     };
     let mut end = fixed_end;
     if status & STATUS_NULL_BITMAP != 0 {
@@ -115,7 +115,7 @@ pub fn record_len(b: &[u8], pminlen: u16) -> FormatResult<usize> {
 
 /// The length in bytes 2 and 3. They are the record's own: what lies behind it says nothing of it.
 #[inline]
-fn told_len(b: &[u8]) -> FormatResult<usize> {
+fn stated_len(b: &[u8]) -> FormatResult<usize> {
     match usize::from(u16_at(b, 2)?) {
         ..4 => Err(FormatError::Corrupt("record length")),
         len => Ok(len),

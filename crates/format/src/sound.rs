@@ -119,7 +119,7 @@ pub fn faults(p: PageRef<'_>) -> u16 {
 }
 
 /// What rules say that are broken.
-pub fn told(faults: u16) -> Vec<&'static str> {
+pub fn broken_rules(faults: u16) -> Vec<&'static str> {
     let rules = RULES.iter().enumerate();
     rules
         .filter(|(n, _)| faults & 1 << n != 0)
@@ -152,7 +152,10 @@ mod tests {
                 .unwrap();
         };
         fresh(&mut bytes);
-        assert_eq!(told(faults(PageRef::new(&bytes))), Vec::<&str>::new());
+        assert_eq!(
+            broken_rules(faults(PageRef::new(&bytes))),
+            Vec::<&str>::new()
+        );
         type Break = fn(&mut PageMut<'_>);
         let breaks: [(&str, Break); 5] = [
             ("the page has an id", |p| p.set_page_id(PageId::NULL)),
@@ -170,7 +173,10 @@ mod tests {
         for (rule, harm) in breaks {
             fresh(&mut bytes);
             harm(&mut PageMut::new(&mut bytes));
-            assert!(told(faults(PageRef::new(&bytes))).contains(&rule), "{rule}");
+            assert!(
+                broken_rules(faults(PageRef::new(&bytes))).contains(&rule),
+                "{rule}"
+            );
         }
     }
 }

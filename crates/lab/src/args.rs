@@ -259,7 +259,7 @@ fn run_all(options: &RunOptions, args: &[String]) -> Result<(), String> {
     let json = serde_json::to_string_pretty(&run).map_err(|e| e.to_string())?;
     write(&out.join("run.json"), &json)?;
     write_report(&out, &run)?;
-    tell(&run);
+    print_findings(&run);
     Ok(())
 }
 
@@ -308,7 +308,7 @@ fn disk(dir: &Path) -> Result<Disk, String> {
 }
 
 /// The findings on the terminal.
-fn tell(run: &Run) {
+fn print_findings(run: &Run) {
     for outcome in &run.experiments {
         println!("\n{} (scale {:.4})", outcome.title, outcome.scale);
         for claim in &outcome.claims {

@@ -116,16 +116,16 @@ impl Embedded {
         let mut child = command
             .spawn()
             .map_err(|e| format!("the server does not start: {e}"))?;
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         if let Some(out) = child.stdout.take() {
-            std::thread::spawn(move || watch(BufReader::new(out), &tell));
+            std::thread::spawn(move || watch(BufReader::new(out), &sender));
         }
         if let Some(err) = child.stderr.take() {
             // Read to its end, or the server would block on a full pipe.
             std::thread::spawn(move || BufReader::new(err).lines().map_while(Result::ok).count());
         }
         self.child = Some(child);
-        match told.recv_timeout(START_LIMIT) {
+        match receiver.recv_timeout(START_LIMIT) {
             Ok(()) => Ok(began.elapsed()),
             Err(_) => {
                 self.kill();
@@ -174,10 +174,10 @@ impl Drop for Embedded {
 }
 
 /// Tells when the server is ready, and reads on so that it never blocks.
-fn watch(out: impl BufRead, tell: &mpsc::Sender<()>) {
+fn watch(out: impl BufRead, sender: &mpsc::Sender<()>) {
     for line in out.lines().map_while(Result::ok) {
         if line.contains(READY) {
-            let _ = tell.send(());
+            let _ = sender.send(());
         }
     }
 }

@@ -42,7 +42,7 @@ pub enum Published {
 
 impl Published {
     /// The claim beside our measurement of the same; `grew` is false where nothing of it can be seen at this scale.
-    pub fn beside(self, claim: &str, ours: Option<Ratio>, grew: bool) -> Claim {
+    pub fn compare(self, claim: &str, ours: Option<Ratio>, grew: bool) -> Claim {
         let published = match self {
             Published::Ratio(r) => format!("{r:.2} times"),
             Published::NoDifference => "no difference".to_owned(),
@@ -65,7 +65,7 @@ impl Published {
         Claim {
             claim: claim.to_owned(),
             published,
-            ours: ours.map_or_else(String::new, |r| r.told("times")),
+            ours: ours.map_or_else(String::new, |r| r.describe("times")),
             verdict: verdict.to_owned(),
         }
     }
@@ -127,7 +127,12 @@ pub struct Work {
 }
 
 /// How a group of clients does its work: everybody connects first, then all begin at once.
-pub fn crowd<F>(target: &Target, database: &str, clients: usize, body: F) -> Result<Work, String>
+pub fn run_clients<F>(
+    target: &Target,
+    database: &str,
+    clients: usize,
+    body: F,
+) -> Result<Work, String>
 where
     F: Fn(usize, &mut Sql) -> Result<Latencies, String> + Send + Sync + 'static,
 {

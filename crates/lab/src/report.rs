@@ -142,13 +142,13 @@ fn elapsed_bars(outcome: &Outcome) -> Bars {
         name: t.name.clone(),
         value: t.elapsed_s,
         group: families.iter().position(|f| *f == t.family).unwrap_or(0),
-        beside: t.published_s.zip(factor).map(|(s, f)| s * f),
+        reference: t.published_s.zip(factor).map(|(s, f)| s * f),
     };
     Bars {
         title: "Elapsed time".to_owned(),
         unit: "s".to_owned(),
         bars: outcome.trials.iter().map(bar).collect(),
-        beside: "published, scaled so that the first one agrees".to_owned(),
+        reference: "published, scaled so that the first one agrees".to_owned(),
     }
 }
 

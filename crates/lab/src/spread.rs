@@ -126,15 +126,15 @@ impl Ratio {
 
     /// `1.39 (1.31 to 1.47) times the time`, or that nothing was seen.
     pub fn times_the_time(&self) -> String {
-        self.told("times the time")
+        self.describe("times the time")
     }
 
     /// `13.1 (12.0 to 14.2) times as fast`.
     pub fn times_as_fast(&self) -> String {
-        self.told("times as fast")
+        self.describe("times as fast")
     }
 
-    pub fn told(&self, unit: &str) -> String {
+    pub fn describe(&self, unit: &str) -> String {
         match (self.0.is_sure(), self.differs()) {
             (true, true) => format!("{self} {unit}"),
             (true, false) => format!(

@@ -191,30 +191,30 @@ mod tests {
         let other = background(Duty::Checkpoint, None);
         other.becomes(Duty::RecoveryWriter);
         let idle = other.waits(WaitType::DIRTY_PAGE_POLL);
-        let told = || {
+        let reported = || {
             let all = background_tasks();
             let one = |t: &BackgroundTask| (t.session.0, t.duty.command(), t.wait.map(|w| w.0));
             all.iter().map(one).collect::<Vec<_>>()
         };
         let poll = Some(WaitType::DIRTY_PAGE_POLL);
         assert_eq!(
-            told(),
+            reported(),
             [(1, "LOG WRITER", None), (2, "RECOVERY WRITER", poll)]
         );
         drop(idle);
         drop(log);
-        assert_eq!(told(), [(2, "RECOVERY WRITER", None)]);
+        assert_eq!(reported(), [(2, "RECOVERY WRITER", None)]);
         let many: Vec<_> = (0..60)
             .map(|_| background(Duty::LazyWriter, None))
             .collect();
-        assert_eq!(told().len(), usize::from(LAST));
-        assert_eq!(told()[0], (1, "LAZY WRITER", None));
+        assert_eq!(reported().len(), usize::from(LAST));
+        assert_eq!(reported()[0], (1, "LAZY WRITER", None));
         drop(many);
-        assert_eq!(told().len(), 1);
+        assert_eq!(reported().len(), 1);
         // Another owner has its own.
         let elsewhere = duramen_os::thread::own(0xBAC7);
-        assert!(told().is_empty());
+        assert!(reported().is_empty());
         drop(elsewhere);
-        assert_eq!(told().len(), 1);
+        assert_eq!(reported().len(), 1);
     }
 }

@@ -150,7 +150,7 @@ pub struct EventRing {
 }
 
 /// A listener, whose world it hears, and what it wanted when it was asked.
-struct Heard {
+struct Registration {
     world: u64,
     listener: Weak<dyn Listener>,
     wants: u64,
@@ -160,7 +160,7 @@ struct Heard {
     shortest: [u64; 2],
 }
 
-static LISTENERS: Global<Vec<Heard>> = Global::new(Vec::new());
+static LISTENERS: Global<Vec<Registration>> = Global::new(Vec::new());
 /// What anybody listens to, in whatever world.
 static ENABLED: AtomicU64 = AtomicU64::new(0);
 /// The shortest wait that anybody wants, in nanoseconds: of workers, and external ones. All ones: none.
@@ -229,7 +229,7 @@ impl Drop for EventRing {
 /// Gives events of the calling thread's world ([`sim::world`]) to `listener`, until nobody else holds it and [`relisten`] is
 /// called.
 pub fn listen(listener: Arc<dyn Listener>) {
-    let heard = Heard {
+    let registration = Registration {
         world: sim::world(),
         listener: Arc::downgrade(&listener),
         wants: 0,
@@ -237,7 +237,7 @@ pub fn listen(listener: Arc<dyn Listener>) {
         plans: false,
         shortest: [u64::MAX; 2],
     };
-    LISTENERS.write(|all| all.push(heard));
+    LISTENERS.write(|all| all.push(registration));
     relisten();
 }
 
@@ -271,7 +271,7 @@ fn ask() {
                 let wanted = l.shortest_wait(external).map(|d| d.as_nanos());
                 wanted.map_or(u64::MAX, |n| u64::try_from(n).unwrap_or(u64::MAX))
             });
-            Heard {
+            Registration {
                 world: sim::world(),
                 listener: Arc::downgrade(&l),
                 wants: l.wants(),
@@ -285,8 +285,8 @@ fn ask() {
         all.retain(|h| h.listener.strong_count() > 0);
         for answer in asked {
             let asked = all.iter_mut().find(|h| h.listener.ptr_eq(&answer.listener));
-            if let Some(heard) = asked {
-                *heard = answer;
+            if let Some(registration) = asked {
+                *registration = answer;
             }
         }
         ENABLED.store(all.iter().fold(0, |mask, h| mask | h.wants), SeqCst);
@@ -333,7 +333,7 @@ pub fn are_wanted(mask: u64) -> bool {
 /// Somebody listens; in a simulation only listeners of its own count, for to make an event takes time.
 fn are_wanted_here(mask: u64) -> bool {
     let world = sim::world();
-    let own = |h: &&Heard| h.world == world;
+    let own = |h: &&Registration| h.world == world;
     world == 0 || LISTENERS.read(|all| all.iter().filter(own).any(|h| h.wants & mask != 0))
 }
 

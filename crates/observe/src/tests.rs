@@ -163,8 +163,8 @@ fn a_transfer_is_pending_while_it_lasts_and_told_of_when_it_is_over() {
     drop(failed);
     first.has_written(&[9; 24_576]);
     assert!(io.pending().is_empty());
-    let told = ring.snapshot();
-    let mut mine = told
+    let reported = ring.snapshot();
+    let mut mine = reported
         .iter()
         .filter(|e| e.value("database_id") == Some(&EventValue::Unsigned(30_003)));
     let event = mine.next().expect("the write");
@@ -198,10 +198,10 @@ fn bytes_are_copied_for_who_wants_them() {
     let copies = std::sync::Arc::new(Copies(duramen_os::sync::Global::new(Vec::new())));
     crate::events::listen(copies.clone());
     io.begin_write(0, 3).has_written(&[1, 2, 3]);
-    let told = copies.0.read(Clone::clone);
+    let reported = copies.0.read(Clone::clone);
     let own =
         |e: &&crate::events::Event| e.value("database_id") == Some(&EventValue::Unsigned(30_004));
-    let event = told.iter().find(own).expect("the write");
+    let event = reported.iter().find(own).expect("the write");
     let data = EventValue::Binary(vec![1, 2, 3]);
     assert_eq!(event.value("io_data"), Some(&data));
 }

@@ -34,7 +34,7 @@ thread_local! {
     /// Allocated less freed by this thread since it told of it last.
     static REST: Cell<i64> = const { Cell::new(0) };
     /// What it has told of.
-    static TOLD: Cell<i64> = const { Cell::new(0) };
+    static REPORTED: Cell<i64> = const { Cell::new(0) };
     /// [`of_thread`] when the thread began with what it does.
     static MARK: Cell<i64> = const { Cell::new(0) };
 }
@@ -57,16 +57,16 @@ fn change(by: i64) {
         let now = rest.get().wrapping_add(by);
         rest.set(now);
         if now.wrapping_add(STEP) as u64 > 2 * STEP as u64 {
-            tell(rest);
+            report(rest);
         }
     });
 }
 
 #[cold]
 #[inline(never)]
-fn tell(rest: &Cell<i64>) {
+fn report(rest: &Cell<i64>) {
     let more = rest.replace(0);
-    let _ = TOLD.try_with(|told| told.set(told.get().wrapping_add(more)));
+    let _ = REPORTED.try_with(|reported| reported.set(reported.get().wrapping_add(more)));
     ALL.fetch_add(more, Relaxed);
     COUNTED.store(true, Relaxed);
 }
@@ -107,7 +107,7 @@ unsafe impl GlobalAlloc for Counted {
 /// looks means something. Always 0 in a program that does not count.
 #[inline]
 pub fn of_thread() -> i64 {
-    REST.try_with(Cell::get).unwrap_or(0) + TOLD.try_with(Cell::get).unwrap_or(0)
+    REST.try_with(Cell::get).unwrap_or(0) + REPORTED.try_with(Cell::get).unwrap_or(0)
 }
 
 /// Bytes allocated by all threads; `None` in a program that does not count, and in simulations.
@@ -140,7 +140,7 @@ pub(crate) struct OfThread;
 
 impl Drop for OfThread {
     fn drop(&mut self) {
-        let _ = REST.try_with(tell);
+        let _ = REST.try_with(report);
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_thread_that_ends_tells_its_rest() {
         // Other tests take and free meanwhile: a rest that is lost is lost every time, what they do is not there every time.
-        let told = || {
+        let reported = || {
             let sum = || ALL.load(Relaxed);
             let before = sum();
             let kept: Vec<Vec<u8>> = (0..400)
@@ -217,10 +217,10 @@ mod tests {
                     thread.join().unwrap()
                 })
                 .collect();
-            let told = sum() - before;
+            let reported = sum() - before;
             drop(kept);
-            told
+            reported
         };
-        assert!((0..10).any(|_| told() > 10 << 20));
+        assert!((0..10).any(|_| reported() > 10 << 20));
     }
 }

@@ -393,9 +393,9 @@ mod tests {
     fn the_pool_is_called_when_it_has_too_much() {
         let broker = Broker::new(100 * MB);
         let called = Arc::new(AtomicU64::new(0));
-        let told = called.clone();
+        let reported = called.clone();
         broker.set_on_pressure(Box::new(move || {
-            told.fetch_add(1, Relaxed);
+            reported.fetch_add(1, Relaxed);
         }));
         broker.take(Clerk::BufferPool, 60 * MB);
         assert!(broker.ask(Clerk::Workspace, 30 * MB));

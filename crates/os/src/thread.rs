@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use duramen_base::given_up::{
-    Conduct, Listening, Others, Telling, Undoing, heard, is_given_up, listen_to, others,
-    tell_undoing, undoing,
+    Conduct, Listening, Others, Reporting, Undoing, given_up_flag, is_given_up, listen_to, others,
+    report_undoing, undoing,
 };
 
 use crate::IoError;
@@ -82,7 +82,7 @@ pub fn try_spawn<T: Send + 'static>(
     let owner = owner();
     let f = move || {
         OWNER.set(owner);
-        let _told = crate::heap::OfThread;
+        let _heap = crate::heap::OfThread;
         let _stack = stacks::Listed::new();
         f()
     };

@@ -16,7 +16,7 @@ pub struct Bar {
     pub name: String,
     pub value: f64,
     pub group: usize,
-    pub beside: Option<f64>,
+    pub reference: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub struct Bars {
     pub unit: String,
     pub bars: Vec<Bar>,
     /// What the dashed outlines are, e.g. `published, scaled to test 1`.
-    pub beside: String,
+    pub reference: String,
 }
 
 impl Bars {
@@ -33,13 +33,13 @@ impl Bars {
         let longest = self.bars.iter().map(|b| b.name.chars().count()).max();
         let left = (longest.unwrap_or(0) as f64 * 6.1 + 10.0).clamp(60.0, 330.0);
         let height = TOP + ROW * self.bars.len() as f64 + 6.0;
-        let all = self.bars.iter().flat_map(|b| [Some(b.value), b.beside]);
+        let all = self.bars.iter().flat_map(|b| [Some(b.value), b.reference]);
         let scale = Scale::linear(all.flatten());
         let length = |v: f64| (WIDTH - left - RIGHT) * scale.place(v);
 
         let mut out = open(WIDTH, height, &self.title);
-        let note = match self.bars.iter().any(|b| b.beside.is_some()) {
-            true => format!("{}; dashed: {}", self.unit, self.beside),
+        let note = match self.bars.iter().any(|b| b.reference.is_some()) {
+            true => format!("{}; dashed: {}", self.unit, self.reference),
             false => self.unit.clone(),
         };
         let _ = writeln!(
@@ -67,17 +67,17 @@ impl Bars {
                 shown(bar.value)
             );
             let mut end = length(bar.value);
-            if let Some(beside) = bar.beside.filter(|b| b.is_finite()) {
+            if let Some(reference) = bar.reference.filter(|b| b.is_finite()) {
                 let _ = writeln!(
                     out,
                     "<rect class=\"ghost\" x=\"{left:.0}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}: {}</title></rect>",
                     y + 1.5,
-                    length(beside).max(0.8),
+                    length(reference).max(0.8),
                     ROW - 4.0,
-                    escape(&self.beside),
-                    shown(beside)
+                    escape(&self.reference),
+                    shown(reference)
                 );
-                end = end.max(length(beside));
+                end = end.max(length(reference));
             }
             let _ = writeln!(
                 out,

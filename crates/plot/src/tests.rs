@@ -44,11 +44,11 @@ fn names_cannot_break_a_document() {
     let svg = lines.svg();
     assert_well_formed(&svg);
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-    let bar = |value, beside| Bar {
+    let bar = |value, reference| Bar {
         name: name.clone(),
         value,
         group: 9,
-        beside,
+        reference,
     };
     let bars = Bars {
         bars: vec![bar(1.0, Some(2.0)), bar(f64::NAN, None)],

@@ -223,7 +223,7 @@ impl DataFile {
     fn write_zeros(&self, from: u64, to: u64, wanted: &dyn Fn() -> bool) -> Result<(), IoError> {
         let zeros = AlignedBuf::zeroed(ZEROS);
         let _wait = duramen_observe::wait(WaitType::PREEMPTIVE_OS_WRITEFILEGATHER);
-        let told = duramen_observe::Zeroing::begin(&self.path, from, to);
+        let zeroing = duramen_observe::Zeroing::begin(&self.path, from, to);
         let mut at = from;
         while at < to {
             if !wanted() {
@@ -232,7 +232,7 @@ impl DataFile {
             let n = (to - at).min(ZEROS as u64);
             self.handle.write_at(&zeros[..n as usize], at)?;
             at += n;
-            told.at(at - from);
+            zeroing.at(at - from);
         }
         Ok(())
     }

@@ -156,7 +156,7 @@ impl Frame {
                 faults == 0,
                 "format/3: page {} has been spoilt here: {:?}",
                 resource_of(_key),
-                sound::told(faults)
+                sound::broken_rules(faults)
             );
             let id = _page.page_id();
             debug_assert!(
@@ -176,7 +176,7 @@ impl Frame {
                 faults == 0 || !sound::must_be_own(),
                 "format/3: page {} comes from the disk as nobody writes it: {:?}",
                 _page.page_id(),
-                sound::told(faults)
+                sound::broken_rules(faults)
             );
             self.broken.store(faults, Ordering::Relaxed);
         }

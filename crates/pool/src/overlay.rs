@@ -307,7 +307,7 @@ impl OverlayDisk {
     }
 
     /// `memory` answers for the blocks in memory.
-    pub fn tell(&self, memory: &Arc<Broker>) {
+    pub fn follow(&self, memory: &Arc<Broker>) {
         self.spill.held.follow(memory);
     }
 

@@ -80,15 +80,15 @@ pub fn report(sink: &mut dyn ResultSink, error: &SqlError) {
         return;
     }
     for first in &error.earlier {
-        tell(first);
+        report_to_listeners(first);
         sink.error(first);
     }
-    tell(error);
+    report_to_listeners(error);
     sink.error(error);
 }
 
 /// Gives an error to whoever listens to `error_reported`, the server log among them.
-pub fn tell(error: &SqlError) {
+pub fn report_to_listeners(error: &SqlError) {
     emit(|| ErrorReported {
         error_number: i64::from(error.number),
         severity: u64::from(error.severity),

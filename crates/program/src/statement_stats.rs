@@ -584,11 +584,11 @@ mod tests {
             sums.add(&Running::begin(), time::now(), rows);
             stats.add(3, 1, &sums);
         }
-        let told: Vec<_> = stats
+        let reported: Vec<_> = stats
             .statements()
             .map(|(at, s)| (at, s.executions.load(Relaxed), s.rows.values(1)))
             .collect();
-        assert_eq!(told, [(1, 2, [6, 2, 2, 4])]);
+        assert_eq!(reported, [(1, 2, [6, 2, 2, 4])]);
         assert_ne!(ProgramStats::default().id, stats.id);
     }
 }

@@ -392,7 +392,7 @@ fn has_to_send_groups(zone: &Plan) -> bool {
 
 /// Where rows of a zone change threads, when `degree` of them run it: at its groups, or at one of its joins. See
 /// `batch::repartition` for what that costs.
-pub fn turn<'p>(
+pub fn repartition_point<'p>(
     zone: &'p Plan,
     degree: usize,
     any_order: bool,

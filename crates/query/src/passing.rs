@@ -40,7 +40,7 @@ pub struct Passing {
     /// Of those that go on together.
     most: usize,
     grant: Option<Grant>,
-    told: usize,
+    reported: usize,
 }
 
 impl Passing {
@@ -55,7 +55,7 @@ impl Passing {
             bytes: 0,
             most: TOGETHER,
             grant: None,
-            told: 0,
+            reported: 0,
         }
     }
 
@@ -77,8 +77,8 @@ impl Passing {
     #[inline]
     pub fn go_on(&mut self, cx: &Cx<'_>) {
         let bytes = std::mem::take(&mut self.bytes);
-        if bytes > SHORT || self.told > 0 {
-            self.tell(bytes, cx);
+        if bytes > SHORT || self.reported > 0 {
+            self.report(bytes, cx);
         }
     }
 
@@ -89,15 +89,15 @@ impl Passing {
     }
 
     #[cold]
-    fn tell(&mut self, bytes: usize, cx: &Cx<'_>) {
+    fn report(&mut self, bytes: usize, cx: &Cx<'_>) {
         let grant = match &mut self.grant {
             Some(grant) => grant,
             none => none.insert(Grant::new(cx.host.workspace())),
         };
         // Batches differ by a row or two: not each of them is worth an addition that all threads share.
-        if bytes > self.told || bytes < self.told / 2 {
+        if bytes > self.reported || bytes < self.reported / 2 {
             grant.set(bytes);
-            self.told = bytes;
+            self.reported = bytes;
         }
         self.most = match grant.has_memory(TOGETHER) {
             true => TOGETHER,

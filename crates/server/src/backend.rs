@@ -174,9 +174,9 @@ pub trait BackendSession: Send {
         None
     }
 
-    /// `tell` is called, from any thread, when the session is killed while its request runs.
-    fn on_kill(&self, tell: Box<dyn Fn() + Send + Sync>) {
-        drop(tell);
+    /// `notify` is called, from any thread, when the session is killed while its request runs.
+    fn on_kill(&self, notify: Box<dyn Fn() + Send + Sync>) {
+        drop(notify);
     }
 
     /// Others may be waiting for what the session holds: its next request must find a thread.

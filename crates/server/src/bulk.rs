@@ -82,9 +82,9 @@ impl WireRows<'_> {
     }
 
     fn broken(&mut self, error: TdsError) -> SqlError {
-        let told = request::protocol_error(&error);
+        let reported = request::protocol_error(&error);
         self.broken = Some(error);
-        told
+        reported
     }
 }
 

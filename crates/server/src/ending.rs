@@ -30,12 +30,12 @@ impl Connection {
             return;
         }
         let name = self.shared.backend.failed_database();
-        self.tell_and_end(&SqlError::new(&messages::LOG_UNAVAILABLE, &[&name]).at_line(1));
+        self.report_and_end(&SqlError::new(&messages::LOG_UNAVAILABLE, &[&name]).at_line(1));
         self.farewell.said();
     }
 
     /// The last word of a connection: an error, if a message can begin here; nothing else leaves after it.
-    pub fn tell_and_end(&self, error: &SqlError) {
+    pub fn report_and_end(&self, error: &SqlError) {
         self.cancel.set();
         self.out.refuse();
         let mut body = Vec::new();

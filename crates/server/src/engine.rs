@@ -179,8 +179,8 @@ impl BackendSession for EngineSession {
         Some(self.session.waker())
     }
 
-    fn on_kill(&self, tell: Box<dyn Fn() + Send + Sync>) {
-        self.session.on_kill(tell);
+    fn on_kill(&self, notify: Box<dyn Fn() + Send + Sync>) {
+        self.session.on_kill(notify);
     }
 
     fn may_release(&self) -> bool {

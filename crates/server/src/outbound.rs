@@ -56,7 +56,7 @@ impl State {
     }
 
     /// The queue has become longer or has gone: the server is told.
-    fn tell(&mut self) {
+    fn report_memory(&mut self) {
         if let Some(memory) = &mut self.memory {
             let held = self.queue.len() as u64;
             let more = held.saturating_sub(memory.held());
@@ -244,7 +244,7 @@ impl Outbound {
         state.mid_reply = !self.note_packets(bytes);
         if !state.encrypt {
             state.queue.extend_from_slice(bytes);
-            state.tell();
+            state.report_memory();
             return;
         }
         let Some(tls) = &mut state.tls else {
@@ -255,7 +255,7 @@ impl Outbound {
             failed = tls.write_tls(&mut state.queue).is_err();
         }
         state.closed |= failed;
-        state.tell();
+        state.report_memory();
     }
 
     /// `bytes` are whole packets.
@@ -290,7 +290,7 @@ impl Outbound {
             }
             if !rest.is_empty() {
                 state.queue.extend_from_slice(rest);
-                state.tell();
+                state.report_memory();
             }
         }
         // What the socket has not taken: its next room is an edge, which brings a worker to `flush`.
@@ -328,12 +328,12 @@ impl Outbound {
             // An idle connection keeps no buffer.
             state.queue = Vec::new();
             state.sent = 0;
-            state.tell();
+            state.report_memory();
             self.full.store(false, Ordering::SeqCst);
         } else if state.sent > HIGH_WATER_BYTES {
             state.queue.drain(..state.sent);
             state.sent = 0;
-            state.tell();
+            state.report_memory();
         }
     }
 

@@ -304,7 +304,7 @@ impl Shared {
 
     /// After [`Poller::wait`], before the look for jobs: the next who brings one rings again. Those brought meanwhile without
     /// a ring are for others when the caller is `busy` with what it has found.
-    fn heard(self: &Arc<Shared>, busy: bool) {
+    fn woken(self: &Arc<Shared>, busy: bool) {
         self.rung.store(false, SeqCst);
         if busy && self.jobs.load(SeqCst) > 0 {
             self.call_for_jobs();
@@ -405,7 +405,7 @@ impl Shared {
                 return;
             }
         }
-        let _heard = self.poller.wait(found, None);
+        let _rung = self.poller.wait(found, None);
     }
 
     fn be_slow(&self, now: Instant) {
@@ -528,7 +528,7 @@ impl Shared {
             let mut buffer = vec![0; READ_BYTES];
             for _ in 0..LOOKS_OF_A_TICK {
                 if self.poller.wait(&mut found, Some(Duration::ZERO)) {
-                    self.heard(true);
+                    self.woken(true);
                 }
                 if found.is_empty() {
                     break;
@@ -581,7 +581,7 @@ fn work(shared: &Arc<Shared>) {
             shared.watch(&mut found, last.alone);
         }
         shared.watching.fetch_sub(1, SeqCst);
-        shared.heard(!found.is_empty());
+        shared.woken(!found.is_empty());
         let mut ready = found.drain(..);
         let Some(first) = ready.next() else {
             continue;

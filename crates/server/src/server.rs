@@ -189,7 +189,7 @@ impl Server {
         let signals = signals.map_err(ServerError::Runtime)?;
         thread::try_spawn("network", move || {
             runtime.block_on(accept(
-                Doors {
+                Listeners {
                     listener,
                     admin: admin_listener,
                 },
@@ -276,7 +276,7 @@ impl Signals {
 }
 
 /// What clients connect to.
-struct Doors {
+struct Listeners {
     listener: std::net::TcpListener,
     admin: Option<std::net::TcpListener>,
 }
@@ -305,24 +305,24 @@ async fn mind(pool: Pool) {
 }
 
 /// The next client of a door that may not be there.
-async fn next_client(door: Option<&TcpListener>) -> std::io::Result<(TcpStream, SocketAddr)> {
-    match door {
-        Some(door) => door.accept().await,
+async fn next_client(listener: Option<&TcpListener>) -> std::io::Result<(TcpStream, SocketAddr)> {
+    match listener {
+        Some(listener) => listener.accept().await,
         None => std::future::pending().await,
     }
 }
 
 async fn accept(
-    doors: Doors,
+    listeners: Listeners,
     shared: &Arc<Shared>,
     stop: &Notify,
     max_connections: usize,
     mut signals: Option<Signals>,
 ) {
-    let Ok(listener) = TcpListener::from_std(doors.listener) else {
+    let Ok(listener) = TcpListener::from_std(listeners.listener) else {
         return;
     };
-    let admin = doors.admin.map(TcpListener::from_std);
+    let admin = listeners.admin.map(TcpListener::from_std);
     let admin = admin.and_then(Result::ok);
     for pool in shared.pools() {
         tokio::spawn(mind(pool.clone()));

@@ -165,7 +165,7 @@ impl Inbound {
                 Ok(()) => connection.is_over(),
                 Err(End::Protocol(error)) if logged_in => {
                     note_activity(Activity::PacketErrors, 1);
-                    connection.tell_and_end(&request::stream_error(&error));
+                    connection.report_and_end(&request::stream_error(&error));
                     true
                 }
                 Err(_) => true,

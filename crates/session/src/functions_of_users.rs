@@ -30,7 +30,7 @@ use duramen_tsql::ast::{self, ModuleKind, StatementKind, TargetKind};
 use duramen_types::{SqlType, Target, TypeId, Value};
 
 use crate::host::HostView;
-use crate::run::{callable, telling};
+use crate::run::{callable, reporting};
 use crate::session::Session;
 
 /// How deep functions may call each other.
@@ -358,8 +358,8 @@ pub fn call(
     };
     let who = outer.activity();
     who.enter(program);
-    let told = match telling::modules_are_wanted() {
-        true => telling::ToldModule::begins(program, &function.name, who),
+    let reported = match reporting::modules_are_wanted() {
+        true => reporting::ReportedModule::begins(program, &function.name, who),
         false => None,
     };
     let running = Running::begin();
@@ -367,8 +367,8 @@ pub fn call(
     if value.is_ok() {
         program.stats.ran(&running);
     }
-    if let Some(told) = told {
-        told.ends(run.row_count);
+    if let Some(reported) = reported {
+        reported.ends(run.row_count);
     }
     who.leave();
     let value = value?;
@@ -407,15 +407,15 @@ impl FunctionRun<'_> {
             if self.host.cancelled() {
                 return Err(duramen_query::cancelled());
             }
-            let told = telling::statements_are_wanted() && telling::is_told(step);
-            let told = told.then(|| {
+            let reported = reporting::statements_are_wanted() && reporting::is_reported(step);
+            let reported = reported.then(|| {
                 let module = Some(self.function.name.clone());
-                telling::Told::begins(&program, at, module, self.host.nest_level())
+                reporting::ReportedStatement::begins(&program, at, module, self.host.nest_level())
             });
             self.host.activity().at_step(&program, at);
             let next = self.step(at, &step.op);
-            if let Some(told) = told {
-                told.ends(self.row_count);
+            if let Some(reported) = reported {
+                reported.ends(self.row_count);
             }
             let next = next.map_err(|mut e| {
                 if e.procedure.is_none() {

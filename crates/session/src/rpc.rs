@@ -101,7 +101,7 @@ impl Session {
         };
         let outcome = self.request(sink, cancel, |session, sink| {
             session.activity.note_call(called.0);
-            session.tell_call(called, cancel, |session| {
+            session.report_call(called, cancel, |session| {
                 let mut run = Run::new(session, &nothing, sink, cancel);
                 let outcome = match work(&mut run) {
                     Ok(called) => match called.ended {
@@ -114,7 +114,7 @@ impl Session {
                     },
                     Err(failure) => {
                         for first in failure.before {
-                            run.tell_error(&first.at_line(1));
+                            run.report_error(&first.at_line(1));
                         }
                         run.refused(failure.error)
                     }
@@ -131,7 +131,7 @@ impl Run<'_> {
     /// An error of the call itself.
     fn refused(&mut self, error: SqlError) -> RpcOutcome {
         let error = error.at_line(1);
-        self.tell_error(&error);
+        self.report_error(&error);
         RpcOutcome::default()
     }
 }

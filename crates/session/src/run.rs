@@ -39,6 +39,7 @@ mod query;
 mod raise;
 mod registry;
 mod rename;
+pub(crate) mod reporting;
 mod schemabound;
 mod scoped;
 mod server;
@@ -46,7 +47,6 @@ mod showplan;
 mod statistics;
 mod synonyms;
 mod tables;
-pub(crate) mod telling;
 mod temp;
 mod textsize;
 mod transactions;
@@ -254,7 +254,7 @@ impl<'r> Run<'r> {
         self.session.activity.enter(self.program);
         // Of the statement that calls this program.
         let outside = duramen_access::usage::take();
-        let module = match telling::modules_are_wanted() {
+        let module = match reporting::modules_are_wanted() {
             true => self.module_begins(),
             false => None,
         };
@@ -274,9 +274,9 @@ impl<'r> Run<'r> {
             }
             self.line = self.program.steps[at].line as i32;
             let counted = self.program.steps[at].has_plan().then(Running::begin);
-            let step = match telling::statements_are_wanted() {
+            let step = match reporting::statements_are_wanted() {
                 false => self.measured_or_not(at),
-                true => self.told(at),
+                true => self.run_reported(at),
             };
             duramen_access::usage::ended();
             if let Some(running) = counted {
@@ -290,7 +290,7 @@ impl<'r> Run<'r> {
                 Ok(next) => next,
                 Err(failure) => self.failed(at, *failure),
             };
-            self.tell_forgiven();
+            self.report_forgiven();
             self.session.instance.xe.settle();
             at = match next {
                 Next::Step => at + 1,
@@ -311,7 +311,7 @@ impl<'r> Run<'r> {
     }
 
     fn measured_or_not(&mut self, at: usize) -> RunResult<Next> {
-        match self.session.options.measured() || telling::plans_are_wanted() {
+        match self.session.options.measured() || reporting::plans_are_wanted() {
             false => self.step(at),
             true => self.measured(at),
         }

@@ -21,7 +21,7 @@ use duramen_program::statement_stats::Standing;
 use duramen_txn::TxnKind;
 use duramen_txn::gate::SessionDeps;
 
-use crate::run::{Run, Stopwatch, telling};
+use crate::run::{Run, Stopwatch, reporting};
 
 pub struct Session {
     pub(crate) core: SessionCore,
@@ -112,10 +112,10 @@ impl Session {
         Box::new(move || locks.wake(&owner))
     }
 
-    /// `tell` is called when the session is killed while a request of it runs: what waits for its client waits no longer.
+    /// `notify` is called when the session is killed while a request of it runs: what waits for its client waits no longer.
     /// Of several the first holds.
-    pub fn on_kill(&self, tell: Box<dyn Fn() + Send + Sync>) {
-        self.activity.on_kill(tell);
+    pub fn on_kill(&self, notify: Box<dyn Fn() + Send + Sync>) {
+        self.activity.on_kill(notify);
     }
 
     /// Others may be waiting for what this session has: its next request must find a thread.
@@ -161,12 +161,14 @@ impl Session {
     /// Parses, compiles and runs one batch. Everything that happens, errors too, goes to the sink.
     /// A session that KILL or ALTER DATABASE has ended answers with error 596, of severity 21, from then on.
     pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &CancelToken) {
-        self.request(sink, cancel, |s, sink| {
-            match telling::batches_are_wanted() {
+        self.request(
+            sink,
+            cancel,
+            |s, sink| match reporting::batches_are_wanted() {
                 false => s.run_batch(text, sink, cancel),
-                true => s.run_told_batch(text, sink, cancel),
-            }
-        });
+                true => s.run_reported_batch(text, sink, cancel),
+            },
+        );
     }
 
     /// One request of the client: the session is busy while `work` runs, and can be interrupted. `None` when the session
@@ -187,7 +189,7 @@ impl Session {
             self.owner.clear_cancel();
             self.owner.set_attention(cancel.0.clone());
             let _listening = thread::listen_to(cancel.0.clone());
-            let _telling = thread::tell_undoing(self.activity.conduct());
+            let _reporting = thread::report_undoing(self.activity.conduct());
             // A login that cannot be read any more goes on with what it had.
             if self.instance.databases.generation() != self.followed {
                 self.follow_database();
@@ -199,12 +201,12 @@ impl Session {
             let (rows, open) = (self.state.rowcount, self.transaction.clone());
             if self.activity.end(&mark, open.as_ref(), rows, &self.options) {
                 if cancel.is_set() {
-                    self.tell_attention();
+                    self.report_attention();
                     // It is no error that a TRY could catch; the transaction goes all the same.
                     if self.state.given_up
                         && self.options.xact_abort
                         && self.transaction.is_some()
-                        && let Err(e) = self.rollback_told(sink)
+                        && let Err(e) = self.rollback_and_report(sink)
                     {
                         sink.error(&e);
                     }
@@ -479,7 +481,7 @@ impl Session {
     }
 
     /// As [`Session::rollback_all`], and the client is told that its transaction is gone.
-    pub(crate) fn rollback_told(&mut self, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub(crate) fn rollback_and_report(&mut self, sink: &mut dyn ResultSink) -> SqlResult<()> {
         let descriptor = self.transaction.as_ref().map(|t| t.id);
         self.activity.note_transaction(None);
         let result = self.rollback_all();
@@ -547,7 +549,7 @@ impl Drop for Session {
         let _owned = duramen_os::thread::own(self.activity.instance);
         let _viewing = duramen_txn::definitions::view_as(&self.owner);
         count(Counter::Logouts, 1);
-        self.tell_logout();
+        self.report_logout();
         if self.activity.is_dead() {
             // Whoever ended it has rolled back.
             self.transaction = None;
@@ -559,7 +561,7 @@ impl Drop for Session {
         // A failed rollback keeps its locks; recovery will finish it.
         let undone = self.rollback_all();
         if let Err(e) = &undone {
-            duramen_program::outcome::tell(e);
+            duramen_program::outcome::report_to_listeners(e);
         }
         self.end_uninterrupted();
         debug_assert!(

@@ -60,8 +60,8 @@ fn begin(
     // The error log's files move up at a start: that is writing, too.
     duramen_core::startup::refuse_newer_directory(env, &config.storage.data_dir)?;
     let error_log = ErrorLog::start(env, &config.storage, echo);
-    let told = error_log.clone();
-    let notice = Arc::new(move |text: &str| told.server(text));
+    let log = error_log.clone();
+    let notice = Arc::new(move |text: &str| log.server(text));
     let (databases, later) = Databases::start(env, config.storage.clone(), Some(notice))?;
     let memory = &databases.engine.memory.clone();
     let folders = databases.event_folders();
@@ -80,14 +80,14 @@ fn begin(
     instance.locks.set_on_deadlock(Box::new(move |report| {
         if let Some(instance) = weak.upgrade() {
             let databases = instance.xe.databases();
-            duramen_events::xe::deadlock::tell(report, databases, || instance.sessions());
+            duramen_events::xe::deadlock::report(report, databases, || instance.sessions());
         }
     }));
     let weak = Arc::downgrade(&instance);
     instance.locks.set_on_blocked(Box::new(move |report| {
         if let Some(instance) = weak.upgrade() {
             let databases = instance.xe.databases();
-            duramen_events::xe::blocked::tell(report, databases, || instance.sessions());
+            duramen_events::xe::blocked::report(report, databases, || instance.sessions());
         }
     }));
     instance.core.restart_what_is_shut_down();
@@ -108,11 +108,11 @@ pub fn login(instance: &Arc<Instance>, request: &LoginRequest) -> SqlResult<Sess
     match &session {
         Ok(session) => {
             session.activity.note_login(mark.spent(time::now()).cpu);
-            session.tell_login();
+            session.report_login();
         }
         Err((error, why)) => {
             duramen_program::exceptions::note_refused(request, error, why.0);
-            instance.tell_refused(request, error);
+            instance.audit_refused(request, error);
             instance.error_log.login_failed(request, error, why);
         }
     }

@@ -69,13 +69,13 @@ impl Report {
 }
 
 /// Asks `count` queries, world after world from the seed, every `step`th. Without SQLite only the three-part queries are
-/// asked. `parallel`: every query that several threads can run is run by four. After each world `told` hears what has been found so far.
+/// asked. `parallel`: every query that several threads can run is run by four. After each world `progress` hears what has been found so far.
 pub fn run(
     (mut seed, step): (u64, u64),
     count: u64,
     mut other: Option<Sqlite>,
     (keep_going, parallel): (bool, bool),
-    mut told: impl FnMut(&Report),
+    mut progress: impl FnMut(&Report),
 ) -> Report {
     let mut report = Report::default();
     let instance = world::instance();
@@ -88,7 +88,7 @@ pub fn run(
         instance.send_rows_from(if seed & 2 == 0 { 1 } else { usize::MAX });
         one_world(seed, left, &instance, other.as_mut(), &mut report);
         seed += step;
-        told(&report);
+        progress(&report);
     }
     report
 }

@@ -9,7 +9,7 @@ use duramen_wal::WritePulse;
 /// The part of their speed that commits may lose.
 const BUDGET: f64 = 0.06;
 /// Log writes that tell how long one takes.
-const TELLING: u64 = 4;
+const LEAST_WRITES: u64 = 4;
 /// Pauses are at least and at most so many times as long as the writes before them.
 const PAUSES: (f64, f64) = (2.0, 40.0);
 
@@ -30,7 +30,7 @@ impl Calm {
 
     /// What was written meanwhile has not been disturbed.
     pub fn learn(&self, part: WritePulse) {
-        if let Some(nanos) = part.mean(TELLING) {
+        if let Some(nanos) = part.mean(LEAST_WRITES) {
             let known = self.nanos.load(Ordering::Relaxed);
             let new = match known {
                 0 => nanos,

@@ -18,16 +18,16 @@ pub(crate) struct DbLog {
 }
 
 impl DbLog {
-    fn told(&self, record: &[u8], appended: Result<Lsn, LogError>) -> SqlResult<Lsn> {
+    fn appended_record(&self, record: &[u8], appended: Result<Lsn, LogError>) -> SqlResult<Lsn> {
         let lsn = appended.map_err(|e| e.to_sql(&self.name))?;
         if events::is_wanted(EventId::TransactionLog) {
-            self.tell(record);
+            self.report(record);
         }
         Ok(lsn)
     }
 
     #[cold]
-    fn tell(&self, record: &[u8]) {
+    fn report(&self, record: &[u8]) {
         let Some(view) = RecordView::parse(record) else {
             return;
         };
@@ -50,10 +50,10 @@ impl DbLog {
 
 impl RecordLog for DbLog {
     fn append(&self, record: &[u8], undo_reserve: u32) -> SqlResult<Lsn> {
-        self.told(record, self.log.append(record, undo_reserve))
+        self.appended_record(record, self.log.append(record, undo_reserve))
     }
     fn append_asking(&self, record: &[u8], undo_reserve: u32) -> SqlResult<Lsn> {
-        self.told(record, self.log.append_asking(record, undo_reserve))
+        self.appended_record(record, self.log.append_asking(record, undo_reserve))
     }
     fn last_lsn(&self) -> Lsn {
         self.log.last_lsn()

@@ -106,8 +106,8 @@ impl Engine {
         let locks = LockManager::new();
         locks.follow(&memory);
         let most = duramen_os::machine::memory_bytes();
-        let beside = config.doublewrite_path.parent();
-        let beside = beside.unwrap_or(Path::new(""));
+        let directory = config.doublewrite_path.parent();
+        let directory = directory.unwrap_or(Path::new(""));
         Ok(Arc::new(Engine {
             env: env.clone(),
             locks: Arc::new(locks),
@@ -124,7 +124,7 @@ impl Engine {
             recoveries: Arc::default(),
             suspects: Arc::default(),
             on_shut_down: OnceLock::new(),
-            temp_space: TempSpace::new(beside),
+            temp_space: TempSpace::new(directory),
             checkpoint_debt: AtomicU32::new(CHECKPOINT_DEBT),
         }))
     }

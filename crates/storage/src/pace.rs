@@ -112,14 +112,14 @@ impl Pace for CheckpointPace<'_> {
         let Some(longest) = self.longest else {
             return Ok(());
         };
-        let beside = self.db.write_pulse().since(self.last);
+        let meanwhile = self.db.write_pulse().since(self.last);
         let patience = match left > 0 && self.busy && !self.db.hurries() {
             true => self.patience(left),
             false => 0.0,
         };
         if patience > 0.0 {
             let calm = &self.db.calm;
-            let pause = calm.pause(took, beside.mean(1)).min(longest);
+            let pause = calm.pause(took, meanwhile.mean(1)).min(longest);
             let pause = pause.mul_f64(patience);
             let before = self.db.write_pulse();
             {

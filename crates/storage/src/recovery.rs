@@ -10,11 +10,11 @@
 
 mod analysis;
 mod helpers;
+mod notices;
 mod pass;
 pub(crate) mod progress;
 mod redo;
 pub(crate) mod summary;
-mod told;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A recovery tells the speed of redo when it has read this much log.
-const TELLING_BYTES: u64 = 16 << 20;
+const LEAST_BYTES: u64 = 16 << 20;
 /// One megabyte: a recovery that leaves more to be written than this is over before it is written.
 pub(crate) const CHECKPOINT_DEBT: u32 = 128;
 
@@ -49,7 +49,7 @@ impl RedoSpeed {
 
     /// A recovery has read so much log in this time.
     pub fn learn(&self, bytes: u64, took: Duration) {
-        if bytes >= TELLING_BYTES {
+        if bytes >= LEAST_BYTES {
             let rate = bytes as f64 / took.as_secs_f64().max(0.001);
             let rate = (rate as u64).clamp(4 << 20, 1 << 30);
             self.bytes.store(rate, Ordering::Relaxed);

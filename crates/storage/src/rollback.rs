@@ -193,9 +193,9 @@ fn forget_definitions(tx: &Transaction, to: Option<&SavePoint>) {
     if !tx.has_defined() {
         return;
     }
-    let told = match to {
+    let definitions = match to {
         Some(_) => tx.definitions(),
         None => tx.take_definitions(),
     };
-    told.iter().for_each(|d| d.undone(&tx.owner, to));
+    definitions.iter().for_each(|d| d.undone(&tx.owner, to));
 }

@@ -10,11 +10,12 @@
 //! | [`versions`], [`view`], [`versioning`] | row versions for readers that do not lock |
 //! | [`definitions`] | definitions that a transaction has changed, until it ends |
 //! | [`errors`] | what a client sees when a lock or a snapshot is refused |
-//! | [`log`], [`told`] | what transactions need of a log, and whose a record is |
+//! | [`log`], [`appender`] | what transactions need of a log, and whose a record is |
 //! | [`hash`] | maps without a random seed |
 
 #![forbid(unsafe_code)]
 
+mod appender;
 pub mod commits;
 pub mod definitions;
 pub mod durability;
@@ -28,13 +29,13 @@ mod planted_tests;
 pub mod table;
 #[cfg(test)]
 mod testing;
-mod told;
 pub mod transaction;
 pub mod txlog;
 pub mod versioning;
 pub mod versions;
 pub mod view;
 
+pub use appender::appending;
 pub use commits::CommitTracker;
 pub use durability::{CommitWait, DelayedDurability, Durability, decide};
 pub use hash::FixedHashMap;
@@ -44,7 +45,6 @@ pub use lock::{
 };
 pub use log::RecordLog;
 pub use table::{Standing, TxnTable};
-pub use told::appending;
 pub use transaction::{DbPart, IsolationLevel, SavePoint, Transaction, TxnKind, XactState};
 pub use txlog::{ABORT_RESERVE, CommitLsns, TransactionLog};
 pub use versioning::{SnapshotState, Versioning};

@@ -28,9 +28,9 @@ mod memory;
 mod mode;
 mod owner;
 mod release;
+mod reporting;
 mod resource;
 mod table;
-mod told;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -196,7 +196,7 @@ pub struct LockManager {
     /// Deadlock searches begun; changed with all partitions locked.
     searches: AtomicU64,
     /// Held by who searches until it has reported what it has found.
-    telling: Mutex<()>,
+    reporting: Mutex<()>,
     /// Owners that sleep in the manager, by id.
     waiting: Mutex<BTreeMap<u64, LockOwner>>,
     /// Who has left locks of databases that were shut down.
@@ -234,7 +234,7 @@ impl LockManager {
             intents: Intents::new(),
             memory: LockMemory::default(),
             searches: AtomicU64::new(0),
-            telling: Mutex::default(),
+            reporting: Mutex::default(),
             waiting: Mutex::ranked(Rank::LockWaiting, BTreeMap::new()),
             kept: Mutex::default(),
             on_deadlock: OnceLock::new(),
@@ -289,9 +289,9 @@ impl LockManager {
         if timeout == Some(Duration::ZERO) {
             self.timeouts.fetch_add(1, Ordering::Relaxed);
             count(Counter::LockTimeouts, 1);
-            if told::timeouts_are_wanted() {
+            if reporting::timeouts_are_wanted() {
                 let asked = (mode, duration == LockDuration::Session);
-                told::timed_out(owner, entity.rowset, resource, asked, Duration::ZERO);
+                reporting::timed_out(owner, entity.rowset, resource, asked, Duration::ZERO);
             }
             return Err(LockError::Timeout);
         }
@@ -399,7 +399,7 @@ impl LockManager {
             Some(_) => self.record(&mut held, entity, &key, mode, duration, how),
         };
         if outcome.acquired != Acquired::Already {
-            tell_grant(owner, entity, &key, (mode, duration), Duration::ZERO);
+            report_grant(owner, entity, &key, (mode, duration), Duration::ZERO);
         }
         (held, Some(outcome))
     }
@@ -438,7 +438,7 @@ impl LockManager {
         if strong {
             self.announce(&key);
         }
-        let began = told::grants_are_wanted().then(time::now);
+        let began = reporting::grants_are_wanted().then(time::now);
         let result = self.wait_for(&ask, timeout);
         if strong && result.is_err() {
             self.intents.withdraw(&key);
@@ -451,7 +451,7 @@ impl LockManager {
         let mut held = owner.0.held.lock();
         let outcome = self.record(&mut held, entity, &key, mode, duration, how);
         let took = began.map_or(Duration::ZERO, |at| at.elapsed());
-        tell_grant(owner, entity, &key, (mode, duration), took);
+        report_grant(owner, entity, &key, (mode, duration), took);
         Ok(outcome)
     }
 
@@ -493,9 +493,9 @@ impl LockManager {
             "who wakes has been granted or refused"
         );
         timed.woken(waiter.ended.get().copied());
-        if result == Err(LockError::Timeout) && told::timeouts_are_wanted() {
+        if result == Err(LockError::Timeout) && reporting::timeouts_are_wanted() {
             let waited = timeout.unwrap_or_default();
-            told::timed_out(owner, ask.rowset, &key.resource, (ask.mode, false), waited);
+            reporting::timed_out(owner, ask.rowset, &key.resource, (ask.mode, false), waited);
         }
         result.map(|()| true)
     }
@@ -540,7 +540,7 @@ impl LockManager {
             match state {
                 WaitState::Granted => return Ok(()),
                 WaitState::Victim => {
-                    drop(self.telling.lock());
+                    drop(self.reporting.lock());
                     return Err(LockError::Deadlock);
                 }
                 WaitState::Cancelled => return Err(LockError::Cancelled),
@@ -738,17 +738,17 @@ impl LockManager {
 
 /// Tells of a lock that was granted.
 #[inline]
-fn tell_grant(
+fn report_grant(
     owner: &LockOwner,
     entity: &Entity,
     key: &Key,
     how: (LockMode, LockDuration),
     waited: Duration,
 ) {
-    if told::grants_are_wanted() {
-        told::acquired(owner, entity, &key.resource, how, waited);
+    if reporting::grants_are_wanted() {
+        reporting::acquired(owner, entity, &key.resource, how, waited);
     }
-    if how.1 == LockDuration::Instant && told::releases_are_wanted() {
+    if how.1 == LockDuration::Instant && reporting::releases_are_wanted() {
         let lock = HeldLock {
             mode: how.0,
             session: None,
@@ -757,7 +757,7 @@ fn tell_grant(
             private: false,
             strong: false,
         };
-        told::released(owner, &key.resource, &lock);
+        reporting::released(owner, &key.resource, &lock);
     }
 }
 

@@ -23,7 +23,7 @@ use duramen_wal::record::ActiveXact;
 pub struct ActiveTxn {
     pub xdes: XdesId,
     /// Odd while the LSNs change.
-    turn: AtomicU32,
+    sequence: AtomicU32,
     begin: [AtomicU64; 2],
     last: [AtomicU64; 2],
     prepared: AtomicBool,
@@ -45,7 +45,7 @@ impl ActiveTxn {
     fn new(xdes: XdesId, begin: Lsn, last: Lsn) -> ActiveTxn {
         ActiveTxn {
             xdes,
-            turn: AtomicU32::new(0),
+            sequence: AtomicU32::new(0),
             begin: halves(begin).map(AtomicU64::new),
             last: halves(last).map(AtomicU64::new),
             prepared: AtomicBool::new(false),
@@ -71,19 +71,21 @@ impl ActiveTxn {
 
     #[inline]
     fn write(&self, fields: &[&[AtomicU64; 2]], lsn: Lsn) {
-        let turn = self.turn.load(Ordering::Relaxed);
+        let sequence = self.sequence.load(Ordering::Relaxed);
         debug_assert!(
-            turn.is_multiple_of(2),
+            sequence.is_multiple_of(2),
             "a transaction's line has one writer"
         );
-        self.turn.store(turn.wrapping_add(1), Ordering::Relaxed);
+        self.sequence
+            .store(sequence.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::Release);
         for field in fields {
             for (half, value) in field.iter().zip(halves(lsn)) {
                 half.store(value, Ordering::Relaxed);
             }
         }
-        self.turn.store(turn.wrapping_add(2), Ordering::Release);
+        self.sequence
+            .store(sequence.wrapping_add(2), Ordering::Release);
     }
 
     fn info(&self) -> ActiveInfo {
@@ -94,10 +96,10 @@ impl ActiveTxn {
             ])
         };
         loop {
-            let turn = self.turn.load(Ordering::Acquire);
+            let sequence = self.sequence.load(Ordering::Acquire);
             let (begin_lsn, last_lsn) = (read(&self.begin), read(&self.last));
             fence(Ordering::Acquire);
-            if turn.is_multiple_of(2) && self.turn.load(Ordering::Relaxed) == turn {
+            if sequence.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == sequence {
                 debug_assert!(begin_lsn <= last_lsn, "a transaction ends before it begins");
                 return ActiveInfo {
                     xdes: self.xdes,

@@ -31,12 +31,12 @@ use duramen_observe::{DbCounter, DbCounters};
 use duramen_os::time::{self, WallTime};
 use duramen_wal::record::{Lcx, Lop, RecordBuilder, datetime_from_unix_ns, recycle};
 
+use crate::appender::on_behalf_of;
 use crate::commits::CommitTracker;
 use crate::durability::{CommitWait, DelayedDurability, Durability, decide};
 use crate::lock::LockMark;
 use crate::log::RecordLog;
 use crate::table::TxnTable;
-use crate::told::on_behalf_of;
 use crate::transaction::{DbPart, State, Transaction, TxnKind};
 use crate::versioning::Versioning;
 

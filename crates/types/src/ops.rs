@@ -116,8 +116,8 @@ pub fn result_type(op: BinaryOp, a: &SqlType, b: &SqlType) -> SqlResult<SqlType>
             return Ok(SqlType::varbinary(string_length(TypeId::VarBinary, bytes)));
         }
         (true, true) => return Err(incompatible(op, a, b)),
-        (true, false) if ib.is_integer() => return integer_beside_binary(op, b),
-        (false, true) if ia.is_integer() => return integer_beside_binary(op, a),
+        (true, false) if ib.is_integer() => return integer_and_binary(op, b),
+        (false, true) if ia.is_integer() => return integer_and_binary(op, a),
         (false, false) => {}
         _ => return Err(incompatible(op, a, b)),
     }
@@ -146,7 +146,7 @@ pub fn result_type(op: BinaryOp, a: &SqlType, b: &SqlType) -> SqlResult<SqlType>
     })
 }
 
-fn integer_beside_binary(op: BinaryOp, int: &SqlType) -> SqlResult<SqlType> {
+fn integer_and_binary(op: BinaryOp, int: &SqlType) -> SqlResult<SqlType> {
     if int.id == TypeId::Bit && !op.is_bitwise() {
         return Err(invalid(int, op.name()));
     }

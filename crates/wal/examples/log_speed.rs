@@ -20,7 +20,7 @@ const MB: u64 = 1 << 20;
 const BLOCK: u64 = MB;
 const DEPTH: u64 = 4;
 
-fn tell(what: &str, figure: &str, target: &str) {
+fn print_row(what: &str, figure: &str, target: &str) {
     println!("| {what} | {figure} | {target} |");
 }
 
@@ -41,19 +41,19 @@ fn main() {
         append_together(&log, &record);
     }
     let write = calibrate(&env, &dir, Duration::ZERO);
-    tell("durable 4 KB write, median", &format!("{write} us"), "-");
+    print_row("durable 4 KB write, median", &format!("{write} us"), "-");
     // What a client that computes between its commits gets of the same disk.
     for pause in [20, 50, 200] {
         let after = calibrate(&env, &dir, Duration::from_micros(pause));
         let what = format!("the same, {pause} us after the one before");
-        tell(&what, &format!("{after} us"), "-");
+        print_row(&what, &format!("{after} us"), "-");
     }
     let (quiet, all) = disk_at_half_load(&env, &dir, write);
     let figure = format!(
         "{quiet:.0} us, {:.1} durable writes; with every pause of the machine {all:.0} us",
         quiet / write as f64
     );
-    tell(
+    print_row(
         "p99 of a durable write, half as often as could be",
         &figure,
         "-",
@@ -63,7 +63,7 @@ fn main() {
         for clients in [16, 64] {
             let rate = threads_without_a_log(&env, &dir, clients);
             let what = format!("the same without a log: {clients} threads, a write, waking them");
-            tell(&what, &format!("{rate:.0}/s"), "-");
+            print_row(&what, &format!("{rate:.0}/s"), "-");
         }
     }
     end(&env, &log, &path);
@@ -80,7 +80,7 @@ fn main() {
             last = log.append(&record, 0).expect("room");
         }
         log.flush(last).expect("the disk works");
-        tell(
+        print_row(
             &format!("240 MB of log, {name}"),
             &format!("{} ms", started.elapsed().as_millis()),
             "-",
@@ -107,7 +107,7 @@ fn append_alone(log: &Log, record: &[u8]) {
         .collect();
     let each = median(&mut appending) / u128::from(APPENDS);
     let what = format!("append of {} bytes, one thread", record.len());
-    tell(&what, &format!("{each} ns"), "60 ns");
+    print_row(&what, &format!("{each} ns"), "60 ns");
 }
 
 fn append_together(log: &Arc<Log>, record: &[u8]) {
@@ -132,7 +132,7 @@ fn append_together(log: &Arc<Log>, record: &[u8]) {
         })
         .collect();
     let rate = f64::from(APPENDS) * 1_000.0 / median(&mut appending) as f64;
-    tell(
+    print_row(
         &format!("append, {sessions} sessions (starting them included)"),
         &format!("{:.1} M/s", rate),
         "10 M/s",
@@ -161,7 +161,7 @@ fn commits(log: &Arc<Log>, record: &[u8], write: u128) {
             _ => format!("{group:.0}/s"),
         };
         let (p50, p99) = (share(&mut waits, 0.50), share(&mut waits, 0.99));
-        tell(
+        print_row(
             &format!("commits, {clients} sessions"),
             &format!("{rate:.0}/s, p50 {p50:.0} us, p99 {p99:.0} us"),
             &target,
@@ -183,7 +183,7 @@ fn commits(log: &Arc<Log>, record: &[u8], write: u128) {
             "{quiet:.0} us, {writes:.1} durable writes; with every pause of the machine {all:.0} us"
         )
     };
-    tell(
+    print_row(
         &format!(
             "p99 of a commit at {:.0} commits/s, {clients} sessions",
             most / 2.0
@@ -192,7 +192,7 @@ fn commits(log: &Arc<Log>, record: &[u8], write: u128) {
         "3 durable writes",
     );
     let what = "p99 of how late the machine wakes them when a commit is due";
-    tell(what, &figure(tails(lates.into_iter())), "-");
+    print_row(what, &figure(tails(lates.into_iter())), "-");
 }
 
 /// Clients who wait for the next write, each for a word of its own.
@@ -376,12 +376,12 @@ fn bandwidth(env: &Env, dir: &Path, path: &Path) {
         })
         .collect();
     let (disk, ours) = (middle(disk), middle(ours));
-    tell(
+    print_row(
         &format!("disk: durable writes of 1 MB, {DEPTH} at once"),
         &format!("{disk:.0} MB/s"),
         "-",
     );
-    tell(
+    print_row(
         "bulk bandwidth of the log",
         &format!("{ours:.0} MB/s, {:.0} % of the disk", ours * 100.0 / disk),
         "80 %",

@@ -214,12 +214,12 @@ pub(crate) fn sector_of(sector: &[u8], parity: u8, first: bool) -> Sector {
 /// The bytes that a block's first sector claims, when it is one of ours and of this place: of an older use, or of another
 /// program, it tells nothing. One of magic, VLF and position may be wrong: that is what is looked for.
 pub(crate) fn claims(first: &[u8], vlf: u32, number: u32) -> Option<usize> {
-    let told = [
+    let matching = [
         get32(first, 28) == MAGIC,
         get32(first, 12) == vlf,
         get32(first, 16) == number,
     ];
-    let known = told.iter().filter(|t| **t).count() >= 2;
+    let known = matching.iter().filter(|t| **t).count() >= 2;
     known.then(|| usize::from(get16(first, 6)))
 }
 

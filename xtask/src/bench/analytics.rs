@@ -77,14 +77,17 @@ pub fn figures(dir: &Path, rounds: usize) -> Result<String, String> {
             if let Some(there) = &there {
                 let start = Instant::now();
                 let text = question(cell, "CAST(", " AS bigint)", false);
-                let told = there.psql(&["-c", "set work_mem = '1GB'", "-c", &text], "bench")?;
+                let reported = there.psql(&["-c", "set work_mem = '1GB'", "-c", &text], "bench")?;
                 theirs.push(start.elapsed().as_secs_f64());
                 println!(
                     "round {round}: {}: PostgreSQL {:.2} s",
                     cell.name, theirs[round]
                 );
-                if numbers(&told) != answer {
-                    return Err(format!("{}: {answer:?} here, {told:?} there", cell.name));
+                if numbers(&reported) != answer {
+                    return Err(format!(
+                        "{}: {answer:?} here, {reported:?} there",
+                        cell.name
+                    ));
                 }
             }
         }

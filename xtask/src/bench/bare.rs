@@ -19,10 +19,10 @@ const AWAKE: Duration = Duration::from_micros(50);
 /// Round trips a second of a server that sleeps at its socket, and of one that stays awake for a while.
 pub fn commits(dir: &Path) -> Result<[f64; 2], String> {
     let path = dir.join("bare");
-    let told = |e: std::io::Error| format!("{}: {e}", path.display());
-    let file = disk::prepare(&path).map_err(told)?;
-    let asleep = round_trips(&file, Duration::ZERO).map_err(told)?;
-    let awake = round_trips(&file, AWAKE).map_err(told)?;
+    let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+    let file = disk::prepare(&path).map_err(failed)?;
+    let asleep = round_trips(&file, Duration::ZERO).map_err(failed)?;
+    let awake = round_trips(&file, AWAKE).map_err(failed)?;
     let _ = std::fs::remove_file(&path);
     Ok([asleep, awake])
 }

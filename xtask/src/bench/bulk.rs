@@ -203,14 +203,14 @@ fn here(server: &Server, cell: &Cell, size: &Size, series: &mut Series) -> Resul
     };
     sql.query("loads", &work.0)?;
     let noise = Noise::start(server.pid());
-    let told = sql.query("loads", &measured(&work.1))?;
+    let reported = sql.query("loads", &measured(&work.1))?;
     series.foreign.push(noise.foreign());
-    let numbers: Vec<f64> = told
+    let numbers: Vec<f64> = reported
         .split('|')
         .filter_map(|n| n.trim().parse().ok())
         .collect();
     let [rows, micros, log_bytes, data_bytes, vlfs] = numbers[..] else {
-        return Err(format!("{}: {told}", cell.name));
+        return Err(format!("{}: {reported}", cell.name));
     };
     if rows as u64 != size.rows(cell.work) {
         return Err(format!("{}: {rows} rows", cell.name));
@@ -340,8 +340,8 @@ fn peer(server: &Postgres, work: Work, size: &Size) -> Result<f64, String> {
         &["-c", &setup, "-c", &procedure, "-c", "checkpoint"],
         "bench",
     )?;
-    let told = server.psql(&["-c", "call bulk('')"], "bench")?;
-    let micros: f64 = told.trim().parse().map_err(|_| told)?;
+    let reported = server.psql(&["-c", "call bulk('')"], "bench")?;
+    let micros: f64 = reported.trim().parse().map_err(|_| reported)?;
     Ok(size.rows(work) as f64 * 1e6 / micros.max(1.0))
 }
 

@@ -397,7 +397,7 @@ fn their_request(line: &str) -> Option<Request> {
 
 fn line(o: &Outcome) -> String {
     let parts = [o.before, o.during, o.after];
-    let figures = |f: fn(&Part) -> f64| parts.map(|p| told(p.map(|p| f(&p)), 0)).join(", ");
+    let figures = |f: fn(&Part) -> f64| parts.map(|p| or_dash(p.map(|p| f(&p)), 0)).join(", ");
     format!(
         "{}/s (the middle for {:.1} s); p50 {} us; p99 {} us",
         figures(|p| p.rate),
@@ -408,7 +408,7 @@ fn line(o: &Outcome) -> String {
 }
 
 /// A figure, or a dash where there is none.
-fn told(figure: Option<f64>, digits: usize) -> String {
+fn or_dash(figure: Option<f64>, digits: usize) -> String {
     figure.map_or("-".into(), |f| format!("{f:.digits$}"))
 }
 
@@ -433,7 +433,7 @@ fn table(ours: &[Vec<Outcome>], peers: &[Outcome], writes: f64) -> String {
         }
         let of = |digits: usize, f: &dyn Fn(&Outcome) -> Option<f64>| {
             let there: Vec<f64> = rounds.iter().filter_map(f).collect();
-            told((!there.is_empty()).then(|| median(&there)), digits)
+            or_dash((!there.is_empty()).then(|| median(&there)), digits)
         };
         let _ = writeln!(
             out,
@@ -466,23 +466,26 @@ mod tests {
             let took = if (20..30).contains(&i) { 1000_u32 } else { 100 };
             bytes.extend_from_slice(&took.to_le_bytes());
         }
-        let told = outcome(&requests(&bytes), 3_000_000, 4_000_000);
+        let reported = outcome(&requests(&bytes), 3_000_000, 4_000_000);
         let p99 = |p: Option<Part>| p.map(|p| (p.rate, p.p99));
         assert_eq!(
-            [told.before, told.during, told.after].map(p99),
+            [reported.before, reported.during, reported.after].map(p99),
             [(10.0, 100.0), (10.0, 1000.0), (10.0, 100.0)].map(Some)
         );
-        assert_eq!((told.times(|p| p.p99), told.seconds), (Some(10.0), 1.0));
+        assert_eq!(
+            (reported.times(|p| p.p99), reported.seconds),
+            (Some(10.0), 1.0)
+        );
     }
 
     #[test]
     fn a_checkpoint_that_begins_with_the_load_is_held_against_what_comes_after() {
         let all: Vec<_> = (0..40).map(|i| (1_000_000 + i * 100_000, 100)).collect();
-        let told = outcome(&all, 1_600_000, 2_600_000);
-        assert!(told.before.is_none());
-        assert_eq!(told.times(|p| p.p99), Some(1.0));
+        let reported = outcome(&all, 1_600_000, 2_600_000);
+        assert!(reported.before.is_none());
+        assert_eq!(reported.times(|p| p.p99), Some(1.0));
         assert_eq!(outcome(&all, 1_000_000, 4_900_000).times(|p| p.rate), None);
-        assert!(line(&told).starts_with("-, 10, 10/s (the middle for 1.0 s)"));
+        assert!(line(&reported).starts_with("-, 10, 10/s (the middle for 1.0 s)"));
     }
 
     #[test]

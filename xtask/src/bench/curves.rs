@@ -144,19 +144,19 @@ fn point(dir: &Path, work: &Work, seconds: f64) -> Result<(f64, f64), String> {
         make(sql, n, work)?;
     }
     let before = written(sql)?;
-    let told = crate::sql::finish(
+    let reported = crate::sql::finish(
         Command::new(target_dir().join("release").join("examples").join("load"))
             .args([&server.port.to_string(), PASSWORD, "batch"])
             .args([work.clients.to_string(), seconds.to_string()])
             .args([batch(work), work.databases.to_string()]),
     )?;
-    let numbers: Vec<f64> = told
+    let numbers: Vec<f64> = reported
         .trim()
         .split('|')
         .filter_map(|n| n.parse().ok())
         .collect();
     let [commits, micros, ..] = numbers[..] else {
-        return Err(format!("the load says {told}"));
+        return Err(format!("the load says {reported}"));
     };
     let bytes = written(sql)? - before;
     server.kill();

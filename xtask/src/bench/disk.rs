@@ -27,7 +27,10 @@ pub fn durable_writes(dir: &Path) -> Result<f64, String> {
 
 /// Runs something between two looks at the disk, whose speed changes from minute to minute: what comes of it, and the
 /// durable writes a second beside it.
-pub fn beside<T>(dir: &Path, work: impl FnOnce() -> Result<T, String>) -> Result<(T, f64), String> {
+pub fn with_disk_rate<T>(
+    dir: &Path,
+    work: impl FnOnce() -> Result<T, String>,
+) -> Result<(T, f64), String> {
     let before = durable_writes(dir)?;
     let done = work()?;
     Ok((done, f64::midpoint(before, durable_writes(dir)?)))
@@ -35,11 +38,11 @@ pub fn beside<T>(dir: &Path, work: impl FnOnce() -> Result<T, String>) -> Result
 
 /// Megabytes free where `dir` is, as `df` tells.
 pub fn free_mb(dir: &Path) -> Option<u64> {
-    let told = std::process::Command::new("df")
+    let output = std::process::Command::new("df")
         .args(["--output=avail", "-BM"])
         .arg(dir)
         .output();
-    let text = String::from_utf8_lossy(&told.ok()?.stdout).into_owned();
+    let text = String::from_utf8_lossy(&output.ok()?.stdout).into_owned();
     text.lines()
         .nth(1)?
         .trim()

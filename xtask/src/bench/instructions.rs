@@ -208,13 +208,13 @@ impl Counted {
             .arg(format!("--vgdb-prefix={}", pipes.display()))
             .args(what)
             .arg(self.server.pid().to_string());
-        let told = command
+        let output = command
             .stdin(Stdio::null())
             .output()
             .map_err(|e| format!("callgrind_control: {e}"))?;
-        match told.status.success() {
+        match output.status.success() {
             true => Ok(()),
-            false => Err(String::from_utf8_lossy(&told.stderr).into_owned()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
         }
     }
 
@@ -227,10 +227,10 @@ impl Counted {
             std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
         let _ = std::fs::remove_file(&file);
         let total = text.lines().find_map(|l| {
-            let told = l
+            let rest = l
                 .strip_prefix("summary:")
                 .or_else(|| l.strip_prefix("totals:"))?;
-            told.trim().parse().ok()
+            rest.trim().parse().ok()
         });
         total.ok_or_else(|| format!("{}: no total", file.display()))
     }
@@ -291,17 +291,17 @@ pub fn figures(dir: &Path, both: [&Path; 2], rounds: usize) -> Result<String, St
         "Instructions of a statement or a row, medians\n\n| what | before | now | change |\n|---|---:|---:|---:|\n",
     );
     for load in &LOADS {
-        let mut told = [Vec::new(), Vec::new()];
+        let mut costs = [Vec::new(), Vec::new()];
         // The first time brings plans, pages and statistics.
         for server in &mut servers {
             server.run(load, load.times)?;
         }
         for _ in 0..rounds {
-            for (server, told) in servers.iter_mut().zip(&mut told) {
-                told.push(server.cost(load)?);
+            for (server, costs) in servers.iter_mut().zip(&mut costs) {
+                costs.push(server.cost(load)?);
             }
         }
-        let [before, now] = told.map(|all| median(&all));
+        let [before, now] = costs.map(|all| median(&all));
         let change = (now / before - 1.0) * 100.0;
         println!("{}: {before:.0}, {now:.0}: {change:+.1} %", load.name);
         let _ = writeln!(

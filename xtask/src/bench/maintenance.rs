@@ -104,8 +104,8 @@ pub fn figures(dir: &Path, rounds: usize, scale: f64) -> Result<String, String> 
             rates.client.push(client);
             let server = said.lines().find_map(seconds_of).map(|s| mb / s);
             rates.server.extend(server);
-            let told = server.map_or(String::new(), |s| format!(", by its own clock {s:.0}"));
-            println!("round {round}: {name}: {client:.0} MB/s{told}");
+            let by_clock = server.map_or(String::new(), |s| format!(", by its own clock {s:.0}"));
+            println!("round {round}: {name}: {client:.0} MB/s{by_clock}");
         }
     }
     server.kill();

@@ -200,9 +200,9 @@ fn measure(options: &Options) -> Result<String, String> {
     let dir = crate::server::scratch("bench")?;
     if let Some(other) = &options.against {
         let sizes = (options.rounds, options.seconds, options.scale);
-        let told = paired::figures(&dir, other, sizes, options.only.as_deref());
+        let figures = paired::figures(&dir, other, sizes, options.only.as_deref());
         let _ = std::fs::remove_dir_all(&dir);
-        return told;
+        return figures;
     }
     let wanted = |name: &str| {
         options
@@ -279,7 +279,7 @@ fn loops(dir: &Path, cells: &[&Cell], options: &Options) -> Result<String, Strin
     for round in 0..options.rounds {
         for (i, cell) in cells.iter().enumerate() {
             let run = || one(&here, cell, options.seconds);
-            let ((rate, foreign), writes) = disk::beside(dir, run)?;
+            let ((rate, foreign), writes) = disk::with_disk_rate(dir, run)?;
             println!(
                 "round {round}: {}: {rate:.0}/s, the disk {writes:.0}/s, others {foreign:.0} %",
                 cell.name
@@ -354,14 +354,14 @@ fn one(engine: &dyn Engine, cell: &Cell, seconds: f64) -> Result<(f64, f64), Str
         let output = client.wait_with_output().map_err(|e| e.to_string())?;
         foreign.get_or_insert_with(|| noise.foreign());
         let text = String::from_utf8_lossy(&output.stdout);
-        let told = text.lines().find_map(|l| {
+        let counted = text.lines().find_map(|l| {
             let (rows, micros) = l.trim().split_once('|')?;
             Some((
                 rows.trim().parse::<f64>().ok()?,
                 micros.trim().parse::<f64>().ok()?,
             ))
         });
-        let Some((r, m)) = told else {
+        let Some((r, m)) = counted else {
             let complaint = String::from_utf8_lossy(&output.stderr);
             return Err(format!("{}: a client says {text}{complaint}", cell.name));
         };

@@ -59,7 +59,7 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64, built: bool) -> Result<S
     let mut slices = vec![Vec::new(); WORKS.len()];
     for turn in 0..rounds * SLICES {
         for (work, slices) in WORKS.iter().zip(&mut slices) {
-            let mut told = [Slice::default(); WATCHES.len()];
+            let mut measured = [Slice::default(); WATCHES.len()];
             for n in order(turn) {
                 let server = match WATCHES[n] {
                     Watch::Silent => &silent,
@@ -69,16 +69,17 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64, built: bool) -> Result<S
                     Watch::Sampled => Some(Sampler::start(server)?),
                     _ => None,
                 };
-                told[n] = one(server, work, seconds)?;
+                measured[n] = one(server, work, seconds)?;
                 drop(sampler);
             }
             println!(
                 "{} {turn}: {}",
                 work.0,
-                told.map(|s| format!("{:.0}/s {:.2} us", s.rate, s.cpu))
+                measured
+                    .map(|s| format!("{:.0}/s {:.2} us", s.rate, s.cpu))
                     .join(", ")
             );
-            slices.push(told);
+            slices.push(measured);
         }
     }
     silent.kill();

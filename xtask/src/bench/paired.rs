@@ -81,16 +81,16 @@ fn rounds<S>(
             }
         };
         for round in first..count.min(first + ROUNDS_OF_A_PAIR) {
-            for ((name, work), told) in work.iter().zip(&mut all) {
+            for ((name, work), series) in work.iter().zip(&mut all) {
                 for turn in 0..2 {
                     let now = (round + turn) % 2 == 1;
                     let rate = work(&servers[usize::from(now)])?;
                     match now {
-                        true => told.now.push(rate),
-                        false => told.before.push(rate),
+                        true => series.now.push(rate),
+                        false => series.before.push(rate),
                     }
                 }
-                let (before, now) = (told.before[round], told.now[round]);
+                let (before, now) = (series.before[round], series.now[round]);
                 println!(
                     "round {round}: {name}: {before:.1}, {now:.1}: {:.3}",
                     now / before
@@ -130,7 +130,7 @@ pub fn figures(
         let works: Vec<Work<'_, Duramen>> = super::CELLS
             .iter()
             .map(|cell: &Cell| {
-                let work = move |s: &Duramen| one(s, cell, seconds).map(|told| told.0);
+                let work = move |s: &Duramen| one(s, cell, seconds).map(|reported| reported.0);
                 (cell.name.to_owned(), Box::new(work) as Box<_>)
             })
             .collect();
@@ -175,11 +175,11 @@ fn served(
         "analytics" => analytics::works(),
         _ => bulk::works(scale),
     };
-    let told = rounds(count, &works, start, Server::kill);
+    let measured = rounds(count, &works, start, Server::kill);
     homes
         .iter()
         .for_each(|home| drop(std::fs::remove_dir_all(home)));
-    told
+    measured
 }
 
 /// Starts a second: the first on an empty directory, and one after a clean shutdown; by memory when idle.
@@ -195,11 +195,11 @@ fn starts(dir: &Path, both: [&Path; 2], count: usize) -> Result<Vec<Ratios>, Str
         ("first starts a second".to_owned(), Box::new(first)),
         ("restarts a second".to_owned(), Box::new(again)),
     ];
-    let told = rounds(count, &works, Ok, drop);
+    let measured = rounds(count, &works, Ok, drop);
     homes
         .iter()
         .for_each(|home| drop(std::fs::remove_dir_all(home)));
-    told
+    measured
 }
 
 fn answered(binary: &Path, home: &Path) -> Result<f64, String> {

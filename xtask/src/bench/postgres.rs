@@ -60,8 +60,8 @@ pub struct Postgres {
 
 /// Where `initdb` and `postgres` are.
 pub fn find() -> Result<PathBuf, String> {
-    let told = Command::new("pg_config").arg("--bindir").output();
-    let mut places: Vec<PathBuf> = told
+    let output = Command::new("pg_config").arg("--bindir").output();
+    let mut places: Vec<PathBuf> = output
         .ok()
         .map(|o| PathBuf::from(String::from_utf8_lossy(&o.stdout).trim()))
         .into_iter()

@@ -70,8 +70,8 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
 fn to_recover(sql: Sql) -> Result<f64, String> {
     let text =
         "SET NOCOUNT ON; SELECT log_recovery_size_mb FROM sys.dm_db_log_stats(DB_ID('bench'))";
-    let told = sql.query("master", text)?;
-    told.trim().parse().map_err(|_| told)
+    let reported = sql.query("master", text)?;
+    reported.trim().parse().map_err(|_| reported)
 }
 
 /// Lets clients insert, and kills the server meanwhile.
@@ -175,7 +175,7 @@ fn table(ours: &[Series; 3], theirs: &[Series; 2]) -> String {
     let mut out = "| after kill -9, to the first answer | seconds | log | of it a second | PostgreSQL seconds | log | of it a second |\n\
                    |---|---|---|---|---|---|---|\n"
         .to_owned();
-    let told = |s: &Series| {
+    let cells = |s: &Series| {
         let (seconds, log) = (median(&s.seconds), median(&s.log));
         match seconds {
             0.0 => "- | - | -".to_owned(),
@@ -190,7 +190,7 @@ fn table(ours: &[Series; 3], theirs: &[Series; 2]) -> String {
     let none = Series::default();
     let theirs = theirs.iter().chain([&none]);
     for ((name, ours), theirs) in names.iter().zip(ours).zip(theirs) {
-        let _ = writeln!(out, "| {name} | {} | {} |", told(ours), told(theirs));
+        let _ = writeln!(out, "| {name} | {} | {} |", cells(ours), cells(theirs));
     }
     out
 }

@@ -21,12 +21,12 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
         for (at, runs) in runs.iter_mut().enumerate() {
             let (sessions, wait) = cell(at);
             let run = || one(dir, sessions, seconds, wait);
-            let ([rate, p50, p99], beside) = disk::beside(dir, run)?;
-            writes.push(beside);
+            let ([rate, p50, p99], disk_rate) = disk::with_disk_rate(dir, run)?;
+            writes.push(disk_rate);
             println!(
                 "round {round}: {sessions} sessions, {wait}: {rate:.0}/s, {p50:.0} us, {p99:.0} us"
             );
-            runs.push([rate, p50, p99, rate / beside.max(1.0)]);
+            runs.push([rate, p50, p99, rate / disk_rate.max(1.0)]);
         }
     }
     let writes = median(&writes);

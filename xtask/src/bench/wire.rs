@@ -151,7 +151,7 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
             };
             let (rate, fairness, foreign) = match cell.kind {
                 "commit" => {
-                    let (ran, writes) = disk::beside(dir, run)?;
+                    let (ran, writes) = disk::with_disk_rate(dir, run)?;
                     limits.writes.push(writes);
                     series.of_disk.push(ran.0 / writes.max(1.0));
                     ran
@@ -191,7 +191,7 @@ pub fn works(seconds: f64) -> Vec<Work<'static, Server>> {
                 cell.wait
             );
             Sql { port: server.port }.query("wire", &wait)?;
-            load(server, cell.kind, cell.clients, seconds).map(|told| told.0)
+            load(server, cell.kind, cell.clients, seconds).map(|reported| reported.0)
         };
         (cell.name.to_owned(), Box::new(run) as Box<_>)
     };
@@ -206,7 +206,7 @@ pub fn load(
     seconds: f64,
 ) -> Result<(f64, f64), String> {
     let program = target_dir().join("release").join("examples").join("load");
-    let told = crate::sql::finish(
+    let reported = crate::sql::finish(
         Command::new(program)
             .args([&server.port.to_string(), PASSWORD, kind])
             .args([clients.to_string(), seconds.to_string()]),
@@ -214,7 +214,7 @@ pub fn load(
     if kind == "setup" {
         return Ok((0.0, 0.0));
     }
-    let numbers: Vec<f64> = told
+    let numbers: Vec<f64> = reported
         .trim()
         .split('|')
         .filter_map(|n| n.parse().ok())
@@ -223,7 +223,7 @@ pub fn load(
         [requests, micros, fewest, most] => {
             Ok((requests * 1e6 / micros.max(1.0), fewest / most.max(1.0)))
         }
-        _ => Err(format!("the load of {kind} says {told}")),
+        _ => Err(format!("the load of {kind} says {reported}")),
     }
 }
 
@@ -237,7 +237,7 @@ fn pgbench(
 ) -> Result<Option<f64>, String> {
     let file = dir.join("pgbench.sql");
     std::fs::write(&file, script).map_err(|e| e.to_string())?;
-    let told = crate::sql::finish(
+    let reported = crate::sql::finish(
         Command::new(postgres::find()?.join("pgbench"))
             .args(["-h", "127.0.0.1", "-p", &server.port().to_string()])
             .args(["-U", "postgres", "-n", "-M", "prepared", "-j", "1"])
@@ -248,12 +248,14 @@ fn pgbench(
             .arg(&file)
             .arg("bench"),
     )?;
-    let rate = told.lines().find_map(|l| {
+    let rate = reported.lines().find_map(|l| {
         let rest = l.strip_prefix("tps = ")?;
         rest.split_whitespace().next()?.parse().ok()
     });
     match rate {
-        None if !told.contains("actually processed: 0") => Err(format!("pgbench says {told}")),
+        None if !reported.contains("actually processed: 0") => {
+            Err(format!("pgbench says {reported}"))
+        }
         rate => Ok(rate),
     }
 }

@@ -86,21 +86,21 @@ mod tests {
     /// What is wanted is told by somebody, under that very name: a run of hours is not to end with a row that nobody knows.
     #[test]
     fn somebody_tells_each_row() {
-        let (mut told, own) = (String::new(), "crates/sim/src/bin/fuzz.rs");
+        let (mut sources, own) = (String::new(), "crates/sim/src/bin/fuzz.rs");
         for file in [
             "crates/sim/src/bin/sim.rs",
             own,
             "crates/duramen/tests/it/ledger.rs",
         ] {
-            told.push_str(&fs::read_to_string(root().join(file)).unwrap());
+            sources.push_str(&fs::read_to_string(root().join(file)).unwrap());
         }
         // The chores themselves count assertions and what was planted.
         for what in &FIRST[4..] {
             assert!(
-                told.contains(&format!("\"{what}\"")),
+                sources.contains(&format!("\"{what}\"")),
                 "nobody tells '{what}'"
             );
         }
-        assert!(told.contains("hours fuzzed: {}"), "{own}");
+        assert!(sources.contains("hours fuzzed: {}"), "{own}");
     }
 }

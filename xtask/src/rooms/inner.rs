@@ -33,8 +33,11 @@ pub fn violations(room: &str, crate_dir: &Path) -> Vec<String> {
         return Vec::new();
     };
     if !root.contains(ROOMS) {
-        let told = owned::check(&root);
-        return told.into_iter().map(|t| format!("{room}: {t}")).collect();
+        let reported = owned::check(&root);
+        return reported
+            .into_iter()
+            .map(|t| format!("{room}: {t}"))
+            .collect();
     }
     let mut files = Vec::new();
     collect(&src, &mut files);
@@ -45,8 +48,11 @@ pub fn violations(room: &str, crate_dir: &Path) -> Vec<String> {
             Some((name, fs::read_to_string(f).ok()?))
         })
         .collect();
-    let told = check(&root, &texts);
-    told.into_iter().map(|t| format!("{room}: {t}")).collect()
+    let reported = check(&root, &texts);
+    reported
+        .into_iter()
+        .map(|t| format!("{room}: {t}"))
+        .collect()
 }
 
 pub(super) fn collect(dir: &Path, out: &mut Vec<PathBuf>) {
@@ -239,7 +245,7 @@ mod tests {
 
     const ROOT: &str = "//! | room | owns | may import | modules |\n//! |---|---|---|---|\n//! | `low` | rows | - | a b |\n//! | `high` | the loop | low | c |\n//!\n//! | file | imports | because |\n//! |---|---|---|\n//! | `b.rs` | `c` | it is old |\n\nmod a;\nmod b;\nmod c;\npub use c::Loop;\n";
 
-    fn told(a: &str, b: &str) -> Vec<String> {
+    fn violations_of(a: &str, b: &str) -> Vec<String> {
         let file = |n: &str, t: &str| (n.to_owned(), t.to_owned());
         let c = "use crate::{a::X, b};\n";
         check(
@@ -256,7 +262,7 @@ mod tests {
 
     #[test]
     fn an_import_upward_is_found_wherever_it_stands() {
-        let clean = told("use crate::b::Y;", "use crate::c::Z;");
+        let clean = violations_of("use crate::b::Y;", "use crate::c::Z;");
         assert_eq!(clean, Vec::<String>::new());
         for text in [
             "use crate::c;",
@@ -265,30 +271,35 @@ mod tests {
             "rows! { x, crate::c::row }",
             "fn f(l: &crate::Loop) {}",
         ] {
-            let told = told(text, "use crate::c::Z;");
-            assert_eq!(told.len(), 1, "{text}: {told:?}");
-            assert!(told[0].contains("a.rs (low) imports c (high)"), "{told:?}");
+            let reported = violations_of(text, "use crate::c::Z;");
+            assert_eq!(reported.len(), 1, "{text}: {reported:?}");
+            assert!(
+                reported[0].contains("a.rs (low) imports c (high)"),
+                "{reported:?}"
+            );
         }
     }
 
     #[test]
     fn tests_import_what_they_like_and_texts_are_no_imports() {
         let a = "/// `crate::c`\nconst A: &str = \"crate::c\";\n#[cfg(test)]\nmod tests { use crate::c; }\n#[cfg(test)]\nuse crate::c::Z;\n";
-        assert_eq!(told(a, "use crate::c::Z;"), Vec::<String>::new());
+        assert_eq!(violations_of(a, "use crate::c::Z;"), Vec::<String>::new());
     }
 
     #[test]
     fn what_is_not_needed_any_more_is_found() {
-        assert_eq!(told("", "").len(), 1);
+        assert_eq!(violations_of("", "").len(), 1);
         let root = ROOT.replace("mod c;\n", "mod d;\n");
-        let told = check(&root, &[]);
+        let reported = check(&root, &[]);
         assert!(
-            told.iter().any(|t| t == "the module d is in no room"),
-            "{told:?}"
+            reported.iter().any(|t| t == "the module d is in no room"),
+            "{reported:?}"
         );
         assert!(
-            told.iter().any(|t| t == "the room high has no module c"),
-            "{told:?}"
+            reported
+                .iter()
+                .any(|t| t == "the room high has no module c"),
+            "{reported:?}"
         );
     }
 }

@@ -62,10 +62,10 @@ mod tests {
             root += &format!("pub mod {m};\n");
         }
         root += "#[cfg(test)]\nmod tests;\n";
-        let told = check(&root);
-        assert!(told[0].ends_with("lacks j"), "{told:?}");
-        assert!(told[1].contains("has b,"), "{told:?}");
-        assert_eq!(told.len(), 2);
+        let reported = check(&root);
+        assert!(reported[0].ends_with("lacks j"), "{reported:?}");
+        assert!(reported[1].contains("has b,"), "{reported:?}");
+        assert_eq!(reported.len(), 2);
         assert!(check("mod a;\n").is_empty());
     }
 }

@@ -154,9 +154,9 @@ impl Admin<'_> {
             }
         }
         if !stmt.options.has("NORECOVERY") {
-            self.tell_goes_on(stmt, &taken)?;
+            self.report_goes_on(stmt, &taken)?;
         }
-        self.tell_restored(WHAT, stmt, &header, set.position, started.elapsed());
+        self.report_restored(WHAT, stmt, &header, set.position, started.elapsed());
         let groups = |p: &FilePart| matches!(p, FilePart::Filegroup(_));
         // *Assumed*: single pages are told as their file is.
         let kind = match !stmt.files.is_empty() && stmt.files.iter().all(groups) {
@@ -171,7 +171,7 @@ impl Admin<'_> {
     }
 
     /// 4303, as something to know: the pages wait for log.
-    fn tell_goes_on(&mut self, stmt: &Statement, taken: &PageRestore) -> SqlResult<()> {
+    fn report_goes_on(&mut self, stmt: &Statement, taken: &PageRestore) -> SqlResult<()> {
         let gone = self.restoring(&stmt.database)?;
         let databases = &self.instance().databases;
         let files = databases.restore_files(&gone.entry);

@@ -26,7 +26,7 @@ use duramen_storage::RecoveryModel;
 use super::stop::stop_point;
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
-use crate::history::{self, Restored, Told};
+use crate::history::{self, RecordedSet, Restored};
 use crate::suspect_pages;
 
 impl Admin<'_> {
@@ -129,7 +129,7 @@ impl Admin<'_> {
             (_, Some(_)) => self.roll_pages(stmt, (&medium, &set))?,
             _ => self.roll_forward(stmt, (&medium, &set), stop.as_ref(), &tolerance)?,
         }
-        self.tell_restored(what, stmt, &set.header, set.position, started.elapsed());
+        self.report_restored(what, stmt, &set.header, set.position, started.elapsed());
         self.note_restored(
             stmt,
             (&medium, &set),
@@ -140,7 +140,7 @@ impl Admin<'_> {
         if set.header.kind == SetKind::Database {
             self.note_pages_restored(&stmt.database, None);
         }
-        self.tell_tolerated(&stmt.database, &tolerance);
+        self.report_tolerated(&stmt.database, &tolerance);
         self.log_restored(&stmt.database, &set.header, set.position, &stmt.devices);
         if !stmt.options.stays_restoring() {
             self.log_restore_complete(&stmt.database);
@@ -161,7 +161,7 @@ impl Admin<'_> {
             let databases = &self.instance().databases;
             databases.recover_restored(&gone, restricted)?;
         }
-        self.tell_processed(what, 0, started.elapsed());
+        self.report_processed(what, 0, started.elapsed());
         if !stmt.options.stays_restoring() {
             self.log_restore_complete(&stmt.database);
         }
@@ -177,7 +177,7 @@ impl Admin<'_> {
         files: &[SetFile],
         stop: Option<&StopPoint>,
     ) {
-        let told = Told {
+        let recorded = RecordedSet {
             set,
             media: &medium.media,
             devices: &stmt.devices,
@@ -202,7 +202,7 @@ impl Admin<'_> {
                 .map(|m| (m, false))
                 .or(mark("STOPBEFOREMARK").map(|m| (m, true))),
         };
-        if let Err(e) = history::restored(&self.instance(), &told, &restored) {
+        if let Err(e) = history::restored(&self.instance(), &recorded, &restored) {
             self.notes.push(e);
         }
     }
@@ -479,7 +479,7 @@ impl Admin<'_> {
         Err(SqlError::new(&messages::RESTORE_PLANNING, &[]))
     }
 
-    pub(super) fn tell_restored(
+    pub(super) fn report_restored(
         &mut self,
         what: &str,
         stmt: &Statement,
@@ -487,7 +487,7 @@ impl Admin<'_> {
         position: u32,
         took: Duration,
     ) {
-        self.tell_percents(stmt);
+        self.report_percents(stmt);
         let mut pages = 0;
         for f in &header.files {
             let n = f.backup_bytes.div_ceil(8192);
@@ -496,7 +496,7 @@ impl Admin<'_> {
             self.note(&messages::PROCESSED_PAGES, &args);
             pages += n;
         }
-        self.tell_processed(what, pages, took);
+        self.report_processed(what, pages, took);
     }
 }
 

@@ -19,7 +19,7 @@ use duramen_storage::RecoveryModel;
 use super::known::{BACKUP, BACKUP_OPTIONS};
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
-use crate::history::{self, Told};
+use crate::history::{self, RecordedSet};
 
 /// Bits of a database that say how it is just now, not how it is set up.
 const STATE_BITS: u64 = option::CREATING
@@ -243,7 +243,7 @@ impl Admin<'_> {
         let request = self.request(entry, log, stmt, &places, expires)?;
         let step = options.stats();
         let cancel = self.cancel_token().clone();
-        let mut told = Vec::new();
+        let mut percents = Vec::new();
         let mut last = 0;
         let activity = self.session().activity.clone();
         let taken = take(&request, &mut |percent| {
@@ -255,7 +255,7 @@ impl Admin<'_> {
                 && percent > last
                 && (percent / step > last / step || percent == 100)
             {
-                told.push(percent);
+                percents.push(percent);
                 last = percent;
             }
             Ok(())
@@ -267,10 +267,10 @@ impl Admin<'_> {
                 return Err(e);
             }
         };
-        for percent in told {
+        for percent in percents {
             self.note(&messages::PERCENT_PROCESSED, &[&percent]);
         }
-        self.tell_backed(&entry.name, position, &taken);
+        self.report_backed(&entry.name, position, &taken);
         self.log_damaged(entry, &request.tolerance);
         let pages = taken.files.iter().map(|f| f.pages).sum();
         self.log_backed(&taken.header, pages, position, &stmt.devices);
@@ -285,14 +285,14 @@ impl Admin<'_> {
             return Ok(());
         };
         let open = self.instance().databases.find(&entry.name);
-        let told = Told {
+        let recorded = RecordedSet {
             set: &set,
             media: &first.media,
             devices: &stmt.devices,
             compressed,
             open: open.as_ref().map(|db| db.db.name.as_str()),
         };
-        if let Err(e) = history::backed_up(&self.instance(), &told) {
+        if let Err(e) = history::backed_up(&self.instance(), &recorded) {
             self.notes.push(e);
         }
         Ok(())
@@ -365,7 +365,7 @@ impl Admin<'_> {
     }
 
     /// 4035 for each file and 3014.
-    fn tell_backed(&mut self, database: &str, position: u32, taken: &Backed) {
+    fn report_backed(&mut self, database: &str, position: u32, taken: &Backed) {
         let mut pages = 0;
         for f in &taken.files {
             let args: [&dyn std::fmt::Display; 4] =
@@ -381,11 +381,11 @@ impl Admin<'_> {
             SetKind::Differential => "BACKUP DATABASE WITH DIFFERENTIAL",
             SetKind::Log => "BACKUP LOG",
         };
-        self.tell_processed(what, pages, taken.took);
+        self.report_processed(what, pages, taken.took);
     }
 
     /// 3014
-    pub(super) fn tell_processed(&mut self, what: &str, pages: u64, took: std::time::Duration) {
+    pub(super) fn report_processed(&mut self, what: &str, pages: u64, took: std::time::Duration) {
         let seconds = took.as_secs_f64().max(0.000_001);
         let rate = pages as f64 * 8192.0 / 1_048_576.0 / seconds;
         let thousandths = |x: f64| format!("{:03}", ((x.fract() * 1000.0) as u64).min(999));

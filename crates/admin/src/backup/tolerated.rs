@@ -21,7 +21,7 @@ impl Admin<'_> {
     }
 
     /// Damage that was restored as it is: each page to the error log (3183) and to the suspect ones, and 3184 to the client.
-    pub(super) fn tell_tolerated(&mut self, name: &str, tolerance: &Tolerance) {
+    pub(super) fn report_tolerated(&mut self, name: &str, tolerance: &Tolerance) {
         let pages = tolerance.met();
         if pages.is_empty() {
             return;

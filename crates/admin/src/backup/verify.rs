@@ -6,7 +6,7 @@ use super::Statement;
 use super::known::{RESTORE_OPTIONS, REWIND, VERIFY};
 use super::restore::named_in_set;
 use crate::database_ddl::Admin;
-use crate::history::{self, Told};
+use crate::history::{self, RecordedSet};
 
 impl Admin<'_> {
     /// RESTORE REWINDONLY: 3216, as for any device that is no tape.
@@ -40,16 +40,16 @@ impl Admin<'_> {
         named_in_set(stmt, &set.header)?;
         let memory = self.instance().databases.engine.memory.clone();
         medium.verify(&set, stmt.options.transfer()?, &memory)?;
-        self.tell_percents(stmt);
+        self.report_percents(stmt);
         if stmt.options.has("LOADHISTORY") {
-            let told = Told {
+            let recorded = RecordedSet {
                 set: &set,
                 media: &medium.media,
                 devices: &stmt.devices,
                 compressed: medium.compressed,
                 open: None,
             };
-            if let Err(e) = history::backed_up(&self.instance(), &told) {
+            if let Err(e) = history::backed_up(&self.instance(), &recorded) {
                 self.notes.push(e);
             }
         }
@@ -60,7 +60,7 @@ impl Admin<'_> {
         Ok(())
     }
 
-    pub(super) fn tell_percents(&mut self, stmt: &Statement) {
+    pub(super) fn report_percents(&mut self, stmt: &Statement) {
         if let Some(step) = stmt.options.stats() {
             for percent in (1..=100).filter(|p| p % step == 0 || *p == 100) {
                 self.note(&messages::PERCENT_PROCESSED, &[&percent]);

@@ -464,12 +464,12 @@ fn numbers_while_others_wait(
         })
     };
     waiting(&c, 2);
-    let (told, hear) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     {
         let (c, next, first) = (c.clone(), next.clone(), first.clone());
-        std::thread::spawn(move || told.send(next(&c, &first, &a)));
+        std::thread::spawn(move || sender.send(next(&c, &first, &a)));
     }
-    let number = hear.recv_timeout(Duration::from_secs(20));
+    let number = receiver.recv_timeout(Duration::from_secs(20));
     assert!(number.expect("it does not hang").is_ok());
     assert!(!check.is_finished() && !other.is_finished());
     c.database().engine.locks.release_all(&first.owner);

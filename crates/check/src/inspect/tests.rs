@@ -136,6 +136,6 @@ fn no_damage_stops_a_dump() {
     let mut broken = page;
     broken[100] ^= 1;
     let text = show(&broken, PageId::new(1, 300), Detail::Header, None).text();
-    let told = |l: &String| l.starts_with("DuramenPageAudit = incorrect checksum (expected: ");
-    assert!(text.iter().any(told));
+    let is_audit = |l: &String| l.starts_with("DuramenPageAudit = incorrect checksum (expected: ");
+    assert!(text.iter().any(is_audit));
 }

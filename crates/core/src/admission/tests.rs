@@ -58,7 +58,7 @@ fn a_turn_that_ran_out_before_its_session_woke_up_is_no_dead_end() {
     for seed in seeds(1, 10) {
         Simulation::new(seed).run(|_| {
             let admission = Arc::new(Admission::new(1));
-            let _crowd: Vec<_> = (90..93).map(|n| admission.enter(SessionId(n))).collect();
+            let _others: Vec<_> = (90..93).map(|n| admission.enter(SessionId(n))).collect();
             let waiter = admission.clone();
             let second = thread::spawn("second", move || drop(waiter.enter(SessionId(52))));
             while admission.line.lock().waiting.is_empty() {

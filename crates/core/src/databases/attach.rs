@@ -131,7 +131,7 @@ impl Databases {
         let (primary, first_shown) = (first.path.clone(), first.shown.clone());
         if !named.iter().any(Found::is_log) {
             let shown = first_shown.as_str();
-            named.extend(self.logs_beside(shown, &primary, &binding));
+            named.extend(self.sibling_logs(shown, &primary, &binding));
         }
         let id = self.next_id();
         let mut entry = DatabaseEntry {
@@ -251,7 +251,7 @@ impl Databases {
     }
 
     /// Log files of the database in the primary file's directory, by their numbers; shown as the primary file is.
-    fn logs_beside(&self, shown: &str, primary: &Path, binding: &[u8; 16]) -> Vec<Found> {
+    fn sibling_logs(&self, shown: &str, primary: &Path, binding: &[u8; 16]) -> Vec<Found> {
         let Some(dir) = primary.parent() else {
             return Vec::new();
         };

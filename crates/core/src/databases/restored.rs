@@ -12,7 +12,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind};
 use duramen_storage::{Database, OpenDatabase};
 
-use super::swap::BESIDE;
+use super::swap::RESTORING_SUFFIX;
 use super::{Databases, NewFile};
 use crate::unavailable::{DatabaseState, Unavailable};
 
@@ -86,7 +86,7 @@ impl Databases {
         let mut laid = DatabaseEntry {
             id: self.next_id(),
             name: match replaced {
-                Some(_) => format!("{name}{BESIDE}"),
+                Some(_) => format!("{name}{RESTORING_SUFFIX}"),
                 None => name.to_owned(),
             },
             created: duramen_catalog::now(),
@@ -94,13 +94,13 @@ impl Databases {
             options: option::CREATING,
             files: files.to_vec(),
         };
-        let mut beside = false;
+        let mut swaps = false;
         // Of a restore that did not come to its end: nothing but this one's files may wait there.
-        self.delete_beside(&laid);
+        self.delete_restoring_files(&laid);
         for f in &mut laid.files {
             if disk.exists(&self.resolve(&f.path)) {
-                f.path.push_str(BESIDE);
-                beside = true;
+                f.path.push_str(RESTORING_SUFFIX);
+                swaps = true;
             }
         }
         let master = self.master()?;
@@ -119,7 +119,7 @@ impl Databases {
             ..laid.clone()
         };
         entry.options |= if no_recovery { option::RESTORING } else { 0 };
-        entry.options |= if beside { option::SWAPPING } else { 0 };
+        entry.options |= if swaps { option::SWAPPING } else { 0 };
         self.replace_by_restored(&laid, entry, replaced)
     }
 

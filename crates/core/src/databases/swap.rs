@@ -18,7 +18,7 @@ use crate::databases::{Databases, os_error};
 use crate::unavailable::Unavailable;
 
 /// Files that wait to take the place of others.
-pub(crate) const BESIDE: &str = "~restoring";
+pub(crate) const RESTORING_SUFFIX: &str = "~restoring";
 
 /// What there was in the place of a restored database.
 enum Before {
@@ -151,9 +151,9 @@ impl Databases {
         let disk = &self.engine.env.disk;
         for f in &entry.files {
             let path = self.resolve(&f.path);
-            let beside = self.beside(&f.path);
-            let renamed = match disk.exists(&beside) {
-                true => disk.rename(&beside, &path),
+            let restoring = self.restoring_path(&f.path);
+            let renamed = match disk.exists(&restoring) {
+                true => disk.rename(&restoring, &path),
                 false => Ok(()),
             };
             // Also of one that was renamed before: whoever did it may not have come to this.
@@ -167,13 +167,13 @@ impl Databases {
     }
 
     /// Nobody wants the files that wait beside any more.
-    pub(crate) fn delete_beside(&self, entry: &DatabaseEntry) {
+    pub(crate) fn delete_restoring_files(&self, entry: &DatabaseEntry) {
         for f in &entry.files {
-            self.delete_file(&format!("{}{BESIDE}", f.path));
+            self.delete_file(&format!("{}{RESTORING_SUFFIX}", f.path));
         }
     }
 
-    fn beside(&self, shown: &str) -> PathBuf {
-        self.resolve(&format!("{shown}{BESIDE}"))
+    fn restoring_path(&self, shown: &str) -> PathBuf {
+        self.resolve(&format!("{shown}{RESTORING_SUFFIX}"))
     }
 }

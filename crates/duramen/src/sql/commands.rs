@@ -93,7 +93,7 @@ impl Runner {
                 self.begin()
             }
             Err(error) => {
-                self.tell(&error)?;
+                self.report(&error)?;
                 match self.prompts {
                     true => Ok(()),
                     false => Err(Exit(1)),
@@ -105,8 +105,8 @@ impl Runner {
     /// `-X` refuses: a warning, or the end.
     fn without_shell(&mut self) -> Option<Flow> {
         let ends = self.options.no_shell?;
-        let told = self.tell("Sqlcmd: Warning: ED and !!<command> commands are disabled.");
-        Some(told.and(if ends { Err(Exit(1)) } else { Ok(()) }))
+        let reported = self.report("Sqlcmd: Warning: ED and !!<command> commands are disabled.");
+        Some(reported.and(if ends { Err(Exit(1)) } else { Ok(()) }))
     }
 
     pub(super) fn shell(&mut self, command: &str) -> Flow {

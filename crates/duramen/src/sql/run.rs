@@ -148,7 +148,7 @@ impl Runner {
         match input::open(&drives::place(&self.options.drives, path)) {
             Ok(mut file) => self.read(&mut *file, depth),
             Err(_) => {
-                self.tell(&format!("Sqlcmd: '{path}': Invalid filename."))?;
+                self.report(&format!("Sqlcmd: '{path}': Invalid filename."))?;
                 match self.prompts {
                     true => Ok(()),
                     false => Err(Exit(1)),
@@ -399,8 +399,8 @@ impl Runner {
     fn ended(&mut self, why: Waiting, reply: &mut Reply) -> Flow {
         reply.worst = reply.worst.max(FIRST_ERROR);
         match why {
-            Waiting::Interrupted => self.tell("Sqlcmd: Query canceled by the user."),
-            Waiting::TimedOut => self.tell("Timeout expired"),
+            Waiting::Interrupted => self.report("Sqlcmd: Query canceled by the user."),
+            Waiting::TimedOut => self.report("Timeout expired"),
             Waiting::Lost(error) => {
                 let text = match &error {
                     duramen_tds::client::ClientError::Io(e) => {
@@ -411,7 +411,7 @@ impl Runner {
                     }
                     other => format!("Sqlcmd: Error: {other}"),
                 };
-                self.tell(&text)?;
+                self.report(&text)?;
                 Err(Exit(1))
             }
         }
@@ -422,7 +422,7 @@ impl Runner {
     }
 
     /// A line for the person, after the output that may explain it.
-    pub(super) fn tell(&mut self, text: &str) -> Flow {
+    pub(super) fn report(&mut self, text: &str) -> Flow {
         let flushed = self.out.flush();
         eprintln!("{text}");
         flushed.map_err(|error| {
@@ -434,9 +434,9 @@ impl Runner {
     /// A scripting error: nothing after it runs, unless a person types.
     pub(super) fn fatal(&mut self, error: &str) -> Flow {
         if self.prompts {
-            return self.tell(&format!("Sqlcmd: Error: {error}"));
+            return self.report(&format!("Sqlcmd: Error: {error}"));
         }
-        self.tell(&format!(
+        self.report(&format!(
             "Sqlcmd: Error: Syntax error or file error: {error}"
         ))?;
         Err(Exit(1))

@@ -83,7 +83,7 @@ fn examples_of_the_book_say_what_it_promises() {
             .to_string()
     };
     pages.retain(|path| name(path).contains(only));
-    let (next, told) = (AtomicUsize::new(0), Mutex::new((0, String::new())));
+    let (next, reported) = (AtomicUsize::new(0), Mutex::new((0, String::new())));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
@@ -101,14 +101,14 @@ fn examples_of_the_book_say_what_it_promises() {
                             update
                         },
                     );
-                    let mut told = told.lock().expect("nobody fails with it");
-                    told.0 += examples;
-                    told.1.push_str(&differences);
+                    let mut reported = reported.lock().expect("nobody fails with it");
+                    reported.0 += examples;
+                    reported.1.push_str(&differences);
                 }
             });
         }
     });
-    let (examples, differences) = told.into_inner().expect("nobody fails with it");
+    let (examples, differences) = reported.into_inner().expect("nobody fails with it");
     assert!(examples > 0, "no page with examples is called like {wish}");
     assert!(differences.is_empty(), "\n{differences}");
 }
@@ -279,12 +279,12 @@ impl Session {
             .expect("duramen sql starts");
         let input = client.stdin.take().expect("it is piped");
         let mut output = client.stdout.take().expect("it is piped");
-        let (tell, said) = channel();
+        let (sender, said) = channel();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(n @ 1..) = output.read(&mut bytes) {
                 for byte in &bytes[..n] {
-                    let _ = tell.send(*byte);
+                    let _ = sender.send(*byte);
                 }
             }
         });

@@ -263,7 +263,7 @@ fn at(times: &[Duration], share: f64) -> f64 {
 }
 
 /// Prints the line of a kind. What 99 of 100 keep, without the machine's other work.
-fn tell(name: &str, trials: &[Trial]) -> Duration {
+fn print_kind(name: &str, trials: &[Trial]) -> Duration {
     let sorted = |of: fn(&Trial) -> Duration| {
         let mut times: Vec<Duration> = trials.iter().map(of).collect();
         times.sort();
@@ -332,7 +332,7 @@ fn run(n: u64, moments: u64, bound: Option<Duration>) {
             trials.extend(bench.trial(kind, Duration::from_micros(after), word));
         }
         assert_eq!(rows(&mut bench.other, CONTENTS), contents, "{}", kind.name);
-        let own = tell(kind.name, &trials);
+        let own = print_kind(kind.name, &trials);
         let longest = trials.iter().map(|t| t.forward).max().unwrap_or_default();
         assert!(longest < ANY, "{}: {longest:?}", kind.name);
         if bound.is_some_and(|bound| own > bound) {
@@ -340,7 +340,7 @@ fn run(n: u64, moments: u64, bound: Option<Duration>) {
         }
         all.extend(trials);
     }
-    tell("all", &all);
+    print_kind("all", &all);
     rows(&mut holder, "ROLLBACK");
     rows(&mut bench.other, "DBCC CHECKDB (d) WITH NO_INFOMSGS");
     bench.process.stop();

@@ -151,12 +151,12 @@ fn connections_are_told_of() {
         FROM sys.dm_tcp_listener_states l, sys.dm_exec_connections c WHERE c.session_id = @@SPID";
     let found = rows(&mut client, sql);
     let port = server.options(Trust::NoEncryption).port.to_string();
-    let told: Vec<String> = found[0].iter().map(text).collect();
-    assert_eq!(told[..3], ["127.0.0.1", port.as_str(), port.as_str()]);
-    assert_eq!(told[3..5], ["127.0.0.1", port.as_str()]);
-    assert!(told[5].contains(&port), "{}", told[5]);
-    assert_eq!(told[6], "1");
-    assert!(told[7].parse::<u32>().is_ok_and(|n| n >= 512));
+    let reported: Vec<String> = found[0].iter().map(text).collect();
+    assert_eq!(reported[..3], ["127.0.0.1", port.as_str(), port.as_str()]);
+    assert_eq!(reported[3..5], ["127.0.0.1", port.as_str()]);
+    assert!(reported[5].contains(&port), "{}", reported[5]);
+    assert_eq!(reported[6], "1");
+    assert!(reported[7].parse::<u32>().is_ok_and(|n| n >= 512));
 
     rows(&mut client, "CREATE DATABASE d");
     rows(&mut client, "USE d; CREATE TABLE t (id int)");

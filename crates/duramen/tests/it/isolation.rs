@@ -73,7 +73,7 @@ fn runs(transactions: u64, kills: u64, names: &[&str]) {
     }
     println!("{}", table::table(&results));
     let profile = setting("PROFILE").filter(|name| name != "release");
-    table::tell(&results, &settings, profile.as_deref());
+    table::print_figures(&results, &settings, profile.as_deref());
     for result in &results {
         result.demand();
     }

@@ -5,7 +5,7 @@
 //! `DURAMEN_HOSTILE_SECONDS` makes it longer: `cargo xtask memory`.
 
 mod attacks;
-mod crowds;
+mod clients;
 mod files;
 mod mixed;
 
@@ -145,7 +145,7 @@ fn ask_for(
 }
 
 /// One session's rounds until the time is over; which attacks were refused, and how.
-fn attack(server: &Process, first: usize, until: Instant, told: &Mutex<Vec<String>>) -> u64 {
+fn attack(server: &Process, first: usize, until: Instant, reported: &Mutex<Vec<String>>) -> u64 {
     let mut client = server.connect();
     let mut count = 0;
     let mut at = first;
@@ -172,7 +172,7 @@ fn attack(server: &Process, first: usize, until: Instant, told: &Mutex<Vec<Strin
                 // 15665: the context is full.
                 let expected = REFUSALS.contains(&e.number) || e.number == 15665;
                 assert!(expected && e.class < 20, "{name}: {e:?}");
-                told.lock().expect("nobody fails with it").push(format!(
+                reported.lock().expect("nobody fails with it").push(format!(
                     "{name}: {} after {:?}",
                     e.number,
                     began.elapsed()
@@ -197,14 +197,14 @@ fn hostile_statements_do_not_pass_the_limit() {
     let mut client = server.connect();
     prepare(&mut client);
 
-    let told = Mutex::new(Vec::new());
+    let reported = Mutex::new(Vec::new());
     let until = Instant::now() + Duration::from_secs(seconds());
     let (count, peak) = sampled(server.id(), || {
         std::thread::scope(|scope| {
             let sessions: Vec<_> = (0..SESSIONS)
                 .map(|n| {
-                    let (server, told) = (&server, &told);
-                    scope.spawn(move || attack(server, n * FIRST_APART, until, told))
+                    let (server, reported) = (&server, &reported);
+                    scope.spawn(move || attack(server, n * FIRST_APART, until, reported))
                 })
                 .collect();
             let counts = sessions.into_iter().map(|s| s.join().expect("a session"));
@@ -213,7 +213,7 @@ fn hostile_statements_do_not_pass_the_limit() {
     });
     println!(
         "{count} statements; refused: {:#?}",
-        told.lock().expect("nobody fails with it")
+        reported.lock().expect("nobody fails with it")
     );
     assert_bound(&server, LIMIT_MB, peak);
     // What the allocator keeps goes back soon.
@@ -232,11 +232,11 @@ fn what_nobody_counts_is_little() {
     prepare(&mut server.connect());
     let mut looker = server.connect();
     let mut uncounted = move || {
-        let told = rows(
+        let reported = rows(
             &mut looker,
             "SELECT SUM(pages_kb) FROM sys.dm_os_memory_clerks WHERE type = 'MEMORYCLERK_SQLGENERAL'",
         );
-        number(&told[0][0]) / 1024
+        number(&reported[0][0]) / 1024
     };
     let mut of_all = Vec::new();
     for (n, (name, sql)) in ATTACKS.iter().chain(ENDLESS).enumerate() {
@@ -287,7 +287,7 @@ const KEPT_MB: u64 = 16;
 
 /// Clerks, counters and views agree with each other and with the system.
 fn tells_the_truth(client: &mut Client<Stream>) {
-    let told = rows(
+    let reported = rows(
         client,
         "SELECT (SELECT SUM(pages_kb) FROM sys.dm_os_memory_clerks), \
          (SELECT SUM(pages_kb) FROM sys.dm_os_memory_clerks \
@@ -300,7 +300,7 @@ fn tells_the_truth(client: &mut Client<Stream>) {
          (SELECT page_fault_count FROM sys.dm_os_process_memory), \
          (SELECT SUM(CONVERT(bigint, memory_usage)) FROM sys.dm_exec_sessions WHERE is_user_process = 1)",
     );
-    let n: Vec<u64> = told[0].iter().map(number).collect();
+    let n: Vec<u64> = reported[0].iter().map(number).collect();
     let within = |a: u64, b: u64, percent: u64| a.abs_diff(b) * 100 <= b * percent;
     assert!(
         within(n[0], n[2], 10),
@@ -316,8 +316,8 @@ fn tells_the_truth(client: &mut Client<Stream>) {
          FROM sys.dm_os_memory_clerks WHERE type = 'MEMORYCLERK_SOSMEMMANAGER'";
     let started = std::time::Instant::now();
     loop {
-        let told = rows(client, unnamed);
-        let n: Vec<u64> = told[0].iter().map(number).collect();
+        let reported = rows(client, unnamed);
+        let n: Vec<u64> = reported[0].iter().map(number).collect();
         if n[0] < n[1] / 4 {
             break;
         }

@@ -39,13 +39,13 @@ impl Process {
             .spawn()
             .expect("duramen starts");
         let stdout = child.stdout.take().expect("stdout is piped");
-        let (tell, ready) = channel();
+        let (sender, ready) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 // It ends in the address, in parentheses.
                 if line.contains("SQL Server is now ready for client connections") {
                     let port = line.trim_end_matches(')').rsplit(':').next();
-                    let _ = tell.send(port.and_then(|p| p.parse().ok()).unwrap_or(0));
+                    let _ = sender.send(port.and_then(|p| p.parse().ok()).unwrap_or(0));
                 }
             }
         });

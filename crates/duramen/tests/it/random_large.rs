@@ -98,8 +98,12 @@ fn call(
             upload.put(&u64::MAX.to_le_bytes());
             continue;
         };
-        let told = dice.below(2) == 0;
-        let length = if told { doc.bytes as u64 } else { u64::MAX - 1 };
+        let declared = dice.below(2) == 0;
+        let length = if declared {
+            doc.bytes as u64
+        } else {
+            u64::MAX - 1
+        };
         upload.put(&length.to_le_bytes());
         let chunk = [1000, 8040, 65_536, 1 << 20][dice.below(4) as usize];
         let mut bytes = doc.bytes();
@@ -165,8 +169,8 @@ fn check(client: &mut Client<Stream>, table: &str, id: i32, model: &Model, step:
         panic!("four columns");
     };
     assert_eq!(*number, Value::Int(*n), "step {step}: {id}");
-    let told = doc.map_or(Value::Null, |d| Value::BigInt(d.bytes as i64));
-    assert_eq!((length, len), (&told, &told), "step {step}: {id}");
+    let expected = doc.map_or(Value::Null, |d| Value::BigInt(d.bytes as i64));
+    assert_eq!((length, len), (&expected, &expected), "step {step}: {id}");
     match (value, doc) {
         (Value::Null, None) => {}
         (Value::Binary(b), Some(doc)) => {
@@ -197,7 +201,7 @@ fn check(client: &mut Client<Stream>, table: &str, id: i32, model: &Model, step:
             );
             assert_eq!(
                 grouped,
-                [[told, Value::Binary(last)]],
+                [[expected, Value::Binary(last)]],
                 "step {step}: {id} {doc:?}"
             );
         }

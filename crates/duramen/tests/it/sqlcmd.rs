@@ -135,8 +135,8 @@ fn scripts_flags_and_exit_codes() {
         "",
     );
     assert_eq!((got.code, got.out.as_str()), (0, ""));
-    let told = std::fs::read_to_string(dir.join("sub/out.txt")).expect("an output");
-    assert_eq!(told, "b\n");
+    let output = std::fs::read_to_string(dir.join("sub/out.txt")).expect("an output");
+    assert_eq!(output, "b\n");
 
     // -q goes on with standard input, -Q does not; -d; -e.
     assert_eq!(run(&["-q", "PRINT 1"], "PRINT 2\nGO\n").out, "1\n2\n");

@@ -43,7 +43,7 @@ fn a_batch_that_closes_what_it_has_filled_is_answered() {
     let scratch = Scratch::new("closed");
     let server = Process::start(scratch.path(), &[]);
     let mut client = server.connect();
-    let (told, hear) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for (batch, counts) in [
             ("CREATE DATABASE d", vec![]),
@@ -65,9 +65,9 @@ fn a_batch_that_closes_what_it_has_filled_is_answered() {
             let answer = ask(&mut client, batch).expect("the server lives");
             assert_eq!((answer.counts, answer.errors), (counts, vec![]), "{batch}");
         }
-        let _ = told.send(());
+        let _ = sender.send(());
     });
-    let answered = hear.recv_timeout(std::time::Duration::from_secs(60));
+    let answered = receiver.recv_timeout(std::time::Duration::from_secs(60));
     server.stop();
     answered.expect("each batch is answered");
 }

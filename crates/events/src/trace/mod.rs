@@ -229,7 +229,7 @@ impl DefaultTrace {
     }
 
     /// Adds a row.
-    pub fn tell(&self, row: TraceRow) {
+    pub fn record(&self, row: TraceRow) {
         self.put(row, None);
     }
 

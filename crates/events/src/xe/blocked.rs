@@ -41,7 +41,7 @@ fn document(report: &BlockedReport, sessions: &Sessions, names: &Names<'_>) -> S
 }
 
 /// Tells of a blocked request; `sessions` are asked for only when somebody listens.
-pub fn tell(
+pub fn report(
     report: &BlockedReport,
     databases: &OpenDatabases,
     sessions: impl FnOnce() -> Vec<Arc<Activity>>,

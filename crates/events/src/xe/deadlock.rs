@@ -144,7 +144,7 @@ fn graph(report: &DeadlockReport, sessions: &Sessions, names: &Names<'_>) -> Str
 }
 
 /// Tells of a deadlock; `sessions` are asked only when somebody listens.
-pub fn tell(
+pub fn report(
     report: &DeadlockReport,
     databases: &OpenDatabases,
     sessions: impl FnOnce() -> Vec<Arc<Activity>>,

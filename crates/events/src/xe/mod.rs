@@ -261,11 +261,11 @@ impl Xe {
         drop(open);
         for log in logs {
             // A log that has failed will never tell of what the events told.
-            let told = log.last_lsn();
+            let last = log.last_lsn();
             let flushed = log.flush_all();
             debug_assert!(
-                flushed.is_err() || log.durable_lsn() >= told,
-                "xe/1: a log is durable to {}, and events may tell of {told}",
+                flushed.is_err() || log.durable_lsn() >= last,
+                "xe/1: a log is durable to {}, and events may tell of {last}",
                 log.durable_lsn()
             );
         }

@@ -182,7 +182,7 @@ impl Running {
                 _ => None,
             };
             let target = Target::of(t, &definition, file);
-            targets.extend(target.inspect(|t| t.tell(server.memory)));
+            targets.extend(target.inspect(|t| t.follow(server.memory)));
         }
         let bytes = |kb: i64| usize::try_from(kb).unwrap_or(0) << 10;
         Ok(Arc::new(Running {

@@ -246,7 +246,7 @@ impl Target {
     }
 
     /// `memory` answers for what it keeps.
-    pub fn tell(&self, memory: &Arc<Broker>) {
+    pub fn follow(&self, memory: &Arc<Broker>) {
         match &self.sink {
             Sink::Ring(ring) => ring.held.follow(memory),
             Sink::Histogram(histogram) => histogram.held.follow(memory),

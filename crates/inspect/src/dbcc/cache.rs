@@ -65,7 +65,7 @@ pub fn free_procedures(call: &Call<'_>) -> SqlResult<Report> {
     match call.args.first() {
         None => {
             plans.clear();
-            told(call, &["Object Plans", "SQL Plans"]);
+            log_flush(call, &["Object Plans", "SQL Plans"]);
         }
         Some(Arg::Binary(bytes)) => {
             let id = program_of(&Value::Binary(bytes.clone())).ok_or_else(wrong)?;
@@ -73,7 +73,7 @@ pub fn free_procedures(call: &Call<'_>) -> SqlResult<Report> {
         }
         Some(Arg::Text(pool)) if is_pool(pool) => {
             plans.clear();
-            told(call, &["Object Plans", "SQL Plans"]);
+            log_flush(call, &["Object Plans", "SQL Plans"]);
         }
         _ => return Err(wrong()),
     }
@@ -97,15 +97,15 @@ pub fn free_system(call: &Call<'_>) -> SqlResult<Report> {
     match cache.trim().to_ascii_lowercase().as_str() {
         "all" => {
             instance.plans.clear();
-            told(call, &["Object Plans", "SQL Plans"]);
+            log_flush(call, &["Object Plans", "SQL Plans"]);
         }
         "object plans" => {
             instance.plans.forget(|key, _| modules(key));
-            told(call, &["Object Plans"]);
+            log_flush(call, &["Object Plans"]);
         }
         "sql plans" => {
             instance.plans.forget(|key, _| !modules(key));
-            told(call, &["SQL Plans"]);
+            log_flush(call, &["SQL Plans"]);
         }
         _ => return Err(not_supported(&format!("DBCC FREESYSTEMCACHE('{cache}')"))),
     }
@@ -182,7 +182,7 @@ fn wrong() -> SqlError {
 }
 
 /// The error log says when somebody has emptied caches.
-fn told(call: &Call<'_>, caches: &[&str]) {
+fn log_flush(call: &Call<'_>, caches: &[&str]) {
     for cache in caches {
         call.instance.log_of(call.session, &format!(
             "SQL Server has encountered 1 occurrence(s) of cachestore flush for the '{cache}' cachestore (part of plan cache) due \

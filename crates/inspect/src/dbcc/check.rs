@@ -346,7 +346,7 @@ fn run_on_tempdb(
     if let Some(message) = aborted {
         // That nothing was looked at is said WITH NO_INFOMSGS as well (*assumed*).
         let said = vec![(SqlError::new(message, &[]), None)];
-        return Ok(told(call, db, said));
+        return Ok(to_report(call, db, said));
     }
     let started = duramen_os::time::now();
     let (checked, skipped) = super::tempdb::look(call, db, request)?;
@@ -464,7 +464,7 @@ impl<'a> Said<'a> {
         self.list.push((SqlError::new(m, args), None));
     }
 
-    fn tell(&mut self, findings: &[&'a Finding]) {
+    fn add_findings(&mut self, findings: &[&'a Finding]) {
         for f in findings {
             self.list.push((message(f), Some(f)));
         }
@@ -503,7 +503,7 @@ fn report(
     }
     said.list.extend(skipped.iter().map(|e| (e.clone(), None)));
     if let Some(of_nobody) = by_object.remove(&None) {
-        said.tell(&of_nobody);
+        said.add_findings(&of_nobody);
         let (allocation, consistency) = counts(&of_nobody);
         if kind != Kind::Catalog {
             let args: [&dyn Display; 3] = [&kind.name(), &allocation, &consistency];
@@ -529,24 +529,24 @@ fn report(
             };
             said.inform(&messages::DBCC_RESULTS_FOR_DATABASE, &[&title]);
             let found = by_object.remove(&Some(id)).unwrap_or_default();
-            said.tell(&found);
+            said.add_findings(&found);
             let args: [&dyn Display; 3] = [&object.rows, &object.pages, &title];
             said.inform(&messages::DBCC_ROWS_IN_PAGES, &args);
             summary(&mut said, kind, &title, id, &found);
         }
     }
     if kind == Kind::Allocation {
-        allocation::tell_tables(&mut said, checked, db.db.id, &shown);
+        allocation::report_tables(&mut said, checked, db.db.id, &shown);
     }
     for (object, found) in by_object {
-        said.tell(&found);
+        said.add_findings(&found);
         let id = object.unwrap_or(0);
         summary(&mut said, kind, &shown(id), id, &found);
     }
     let all: Vec<&Finding> = checked.findings.iter().collect();
     let (allocation, consistency) = counts(&all);
     if kind == Kind::Allocation {
-        allocation::tell_files(&mut said, checked);
+        allocation::report_files(&mut said, checked);
     }
     if !matches!(kind, Kind::Table | Kind::Catalog) {
         let args: [&dyn Display; 4] = [&kind.name(), &allocation, &consistency, name];
@@ -564,11 +564,11 @@ fn report(
         let kind = kind.name();
         said.conclude(&messages::MINIMUM_REPAIR_LEVEL, &[&level, &kind, &what]);
     }
-    told(call, db, said.list)
+    to_report(call, db, said.list)
 }
 
 /// As messages, or WITH TABLERESULTS as rows.
-fn told(call: &Call<'_>, db: &OpenDb, said: Vec<(SqlError, Option<&Finding>)>) -> Report {
+fn to_report(call: &Call<'_>, db: &OpenDb, said: Vec<(SqlError, Option<&Finding>)>) -> Report {
     if call.option("TABLERESULTS") {
         let rows = said.iter().map(|(m, f)| result_row(db, m, *f));
         return Report {

@@ -106,7 +106,7 @@ pub fn records(call: &Call<'_>) -> SqlResult<Report> {
         Some(Arg::Number(n)) => *n,
         Some(Arg::Text(_) | Arg::Binary(_)) => return Err(super::incorrect()),
     };
-    let told = |name: &str| match level {
+    let is_shown = |name: &str| match level {
         ..=-2 | 5.. => false,
         -1 | 4 => true,
         3 => name != "Log Record",
@@ -117,7 +117,7 @@ pub fn records(call: &Call<'_>) -> SqlResult<Report> {
         }
     };
     let all = dblog::COLUMNS.iter().enumerate();
-    let (places, columns): (Vec<usize>, Vec<_>) = all.filter(|(_, c)| told(c.0)).unzip();
+    let (places, columns): (Vec<usize>, Vec<_>) = all.filter(|(_, c)| is_shown(c.0)).unzip();
     if columns.is_empty() {
         return Err(super::incorrect());
     }

@@ -48,8 +48,8 @@ pub fn trace_on(instance: &Instance, flags: &[i64]) -> SqlResult<()> {
     }
     instance.trace.set(flags, true);
     for flag in flags {
-        let told = format!("Trace flag {flag} was set on at the start of the server.");
-        instance.error_log.server(&told);
+        let line = format!("Trace flag {flag} was set on at the start of the server.");
+        instance.error_log.server(&line);
     }
     Ok(())
 }

@@ -43,11 +43,11 @@ fn clerks(instance: &Instance) -> Vec<Clerk> {
         })
         .collect();
     if let (Some(allocated), Some(process)) = (heap::allocated(), machine::resident_parts()) {
-        let told = broker.held();
+        let reported = broker.held();
         let stacks = thread::stack_bytes();
-        let named = pool + stacks + allocated.max(told);
+        let named = pool + stacks + allocated.max(reported);
         let kept = process.anonymous.saturating_sub(named);
-        let general = allocated.saturating_sub(told);
+        let general = allocated.saturating_sub(reported);
         all.push(("MEMORYCLERK_SQLGENERAL", "Default", general, false));
         let manager = "MEMORYCLERK_SOSMEMMANAGER";
         all.push((manager, "SOS Memory Manager", kept, false));

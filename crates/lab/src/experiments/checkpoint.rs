@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::embedded::Settings;
-use crate::experiment::{Experiment, Trial, Work, crowd, no_claims, scaled, times};
+use crate::experiment::{Experiment, Trial, Work, no_claims, run_clients, scaled, times};
 use crate::latency::Latencies;
 use crate::record::{self, Figure, Outcome, Repeat};
 use crate::spread::{Ratio, Spread};
@@ -139,7 +139,7 @@ impl Trial for Checkpoint {
             Latencies::default(),
         ]));
         let all = Arc::clone(&seen);
-        let work = crowd(target, "lab", CLIENTS, move |_, sql| {
+        let work = run_clients(target, "lab", CLIENTS, move |_, sql| {
             let mut mine = [
                 Latencies::default(),
                 Latencies::default(),
@@ -234,8 +234,8 @@ fn findings(outcome: &Outcome) -> Vec<String> {
         out.push(format!(
             "{}: commits a second while the checkpoint runs against before and after: {}; the 99th percentile of a commit: {}.",
             trial.name,
-            rate.told("times"),
-            latency.told("times")
+            rate.describe("times"),
+            latency.describe("times")
         ));
     }
     out

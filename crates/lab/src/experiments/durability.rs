@@ -164,7 +164,7 @@ impl Trial for Durability {
 fn claims(outcome: &Outcome) -> Vec<Claim> {
     let ratio = ratio(outcome, CLASSIC, "2014, delayed, a row a transaction");
     let claim = "a loop of INSERTs: full durability against delayed durability";
-    vec![Published::Ratio(360.0 / 27.0).beside(claim, ratio, true)]
+    vec![Published::Ratio(360.0 / 27.0).compare(claim, ratio, true)]
 }
 
 const CLASSIC: &str = "2014, classic wait, a row a transaction";

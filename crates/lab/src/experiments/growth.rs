@@ -136,7 +136,7 @@ fn claims(outcome: &Outcome) -> Vec<Claim> {
     let ratio = both.and_then(|(small, large)| Ratio::of_times(small, large));
     let grew = both.is_none_or(|(small, _)| small.log.growths > 0.0);
     let claim = "2022: growth by 64 MB against growth by 1 GB";
-    vec![Published::Ratio(0.8).beside(claim, ratio, grew)]
+    vec![Published::Ratio(0.8).compare(claim, ratio, grew)]
 }
 
 fn findings(outcome: &Outcome) -> Vec<String> {
@@ -150,10 +150,10 @@ fn findings(outcome: &Outcome) -> Vec<String> {
             out.push(never_grew(profile));
             continue;
         }
-        let told = |a, b| Ratio::of_times(a, b).map_or_else(String::new, |r| r.times_the_time());
+        let times = |a, b| Ratio::of_times(a, b).map_or_else(String::new, |r| r.times_the_time());
         out.push(format!(
             "{profile}: growth by 64 MB against growth by 1 GB: {} ({} and {} growths, {:.0} and {:.0} VLFs; zeroing PREEMPTIVE_OS_WRITEFILEGATHER {:.2} s and {:.2} s).",
-            told(small, large),
+            times(small, large),
             small.log.growths,
             large.log.growths,
             small.log.vlfs,
@@ -164,8 +164,8 @@ fn findings(outcome: &Outcome) -> Vec<String> {
         if let Some(sized) = of(profile, "sized before") {
             out.push(format!(
                 "{profile}: growth against a log sized before: by 64 MB {}; by 1 GB {}.",
-                told(small, sized),
-                told(large, sized)
+                times(small, sized),
+                times(large, sized)
             ));
         }
     }

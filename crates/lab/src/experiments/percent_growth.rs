@@ -124,11 +124,11 @@ fn findings(outcome: &Outcome) -> Vec<String> {
             out.push(never_grew(profile));
             continue;
         }
-        let told = |a, b| Ratio::of_times(a, b).map_or_else(String::new, |r| r.times_the_time());
+        let times = |a, b| Ratio::of_times(a, b).map_or_else(String::new, |r| r.times_the_time());
         out.push(format!(
             "{profile}: growth by 10 % against 1 MB: {}; against 64 MB: {}; {:.0} growths and {:.0} VLFs ({:.0} and {:.0} with 1 MB, {:.0} and {:.0} with 64 MB).",
-            told(percent, small),
-            told(percent, fixed),
+            times(percent, small),
+            times(percent, fixed),
             percent.log.growths,
             percent.log.vlfs,
             small.log.growths,

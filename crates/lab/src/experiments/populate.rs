@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::embedded::Settings;
-use crate::experiment::{Experiment, Published, Trial, Work, crowd, scaled, times};
+use crate::experiment::{Experiment, Published, Trial, Work, run_clients, scaled, times};
 use crate::latency::Latencies;
 use crate::record::{Claim, Figure, Outcome};
 use crate::spread::Ratio;
@@ -224,7 +224,7 @@ impl Trial for Populate {
         let (each, batch) = (self.each(), u64::from(self.batch).min(self.each()));
         let mut observer = target.connect("lab")?;
         let busy_before = observer.number(PROCESSOR_MS)?;
-        let work = crowd(target, "lab", self.clients as usize, move |_, sql| {
+        let work = run_clients(target, "lab", self.clients as usize, move |_, sql| {
             let began = Instant::now();
             sql.run(&insert_loop(each, batch))?;
             let mut latencies = Latencies::default();
@@ -293,12 +293,12 @@ const MANY: &str = "2012, 256 connections, batch of 1";
 
 fn claims(outcome: &Outcome) -> Vec<Claim> {
     vec![
-        Published::Ratio(55_505.0 / 26_661.0).beside(
+        Published::Ratio(55_505.0 / 26_661.0).compare(
             "256 connections against 16, a row a transaction: as fast",
             faster(outcome, MANY, FEW),
             true,
         ),
-        Published::Ratio(29_307.0 / 21_167.0).beside(
+        Published::Ratio(29_307.0 / 21_167.0).compare(
             "128 connections, ten rows a transaction against single rows: as fast",
             faster(outcome, TENS, SINGLE),
             true,

@@ -306,7 +306,7 @@ fn claims(outcome: &Outcome) -> Vec<Claim> {
     ];
     let grew = find(outcome, "2012", 1).is_none_or(|t| t.log.growths > 0.0);
     let claim = |(claim, a, b, published): (&str, u32, u32, Published)| {
-        published.beside(claim, ratio(outcome, "2012", a, b), grew)
+        published.compare(claim, ratio(outcome, "2012", a, b), grew)
     };
     let mut claims: Vec<Claim> = pairs.into_iter().map(claim).collect();
     if let (Some(small), Some(published)) = (find(outcome, "2012", 1), at_full_scale(1)) {

@@ -73,14 +73,14 @@ fn both(page: &mut Page, a: &Outcome, b: &Outcome) {
             name: first.name.clone(),
             value: first.elapsed_s,
             group: 0,
-            beside: Some(other),
+            reference: Some(other),
         });
     }
     let picture = Bars {
         title: "Elapsed time of the first run".to_owned(),
         unit: "s".to_owned(),
         bars,
-        beside: "the second run".to_owned(),
+        reference: "the second run".to_owned(),
     };
     page.raw(&picture.svg());
     page.table(&text);

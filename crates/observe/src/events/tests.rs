@@ -25,10 +25,10 @@ fn a_ring_hears_what_it_asked_for_and_only_while_it_lives() {
     emit(|| CheckpointBegin {
         database_id: 60_001,
     });
-    let heard = mine(&ring, -101);
-    assert_eq!(heard.len(), 1);
+    let received = mine(&ring, -101);
+    assert_eq!(received.len(), 1);
     assert_eq!(
-        heard[0].value("message"),
+        received[0].value("message"),
         Some(&EventValue::Text("no".to_owned()))
     );
     assert!(

@@ -13,7 +13,7 @@ pub struct Account {
     broker: Arc<Broker>,
     clerk: Clerk,
     held: u64,
-    told: u64,
+    reported: u64,
 }
 
 /// In whole steps, but nothing for what is less than half of one: most owners never hold more.
@@ -30,7 +30,7 @@ impl Account {
             broker,
             clerk,
             held: 0,
-            told: 0,
+            reported: 0,
         }
     }
 
@@ -46,11 +46,11 @@ impl Account {
     #[inline]
     pub fn hold(&mut self, bytes: u64) -> bool {
         // Between what was told and a step less nothing is said.
-        if bytes <= self.told && bytes + STEP > self.told {
+        if bytes <= self.reported && bytes + STEP > self.reported {
             self.held = bytes;
             return true;
         }
-        self.tell(bytes, true)
+        self.report(bytes, true)
     }
 
     /// The same; 701 when there is no room.
@@ -70,13 +70,13 @@ impl Account {
 
     /// Holds `bytes` whether there is room or not: they are there already.
     pub fn set(&mut self, bytes: u64) {
-        let _ = self.tell(bytes, false);
+        let _ = self.report(bytes, false);
     }
 
     #[cold]
-    fn tell(&mut self, bytes: u64, ask: bool) -> bool {
-        let told = in_steps(bytes);
-        match told.checked_sub(self.told) {
+    fn report(&mut self, bytes: u64, ask: bool) -> bool {
+        let reported = in_steps(bytes);
+        match reported.checked_sub(self.reported) {
             Some(0) => {}
             Some(more) if ask => {
                 if !self.broker.ask(self.clerk, more) {
@@ -85,9 +85,9 @@ impl Account {
                 self.broker.await_pool();
             }
             Some(more) => self.broker.take(self.clerk, more),
-            None => self.broker.give(self.clerk, self.told - told),
+            None => self.broker.give(self.clerk, self.reported - reported),
         }
-        self.told = told;
+        self.reported = reported;
         self.held = bytes;
         true
     }
@@ -95,8 +95,8 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
-        if self.told > 0 {
-            self.broker.give(self.clerk, self.told);
+        if self.reported > 0 {
+            self.broker.give(self.clerk, self.reported);
         }
     }
 }
@@ -146,19 +146,19 @@ impl Tally {
     #[inline]
     pub fn add(&self, bytes: u64) -> u64 {
         let before = self.bytes.fetch_add(bytes, Relaxed);
-        self.tell(before, before.wrapping_add(bytes));
+        self.report(before, before.wrapping_add(bytes));
         before
     }
 
     #[inline]
     pub fn sub(&self, bytes: u64) {
         let before = self.bytes.fetch_sub(bytes, Relaxed);
-        self.tell(before, before.wrapping_sub(bytes));
+        self.report(before, before.wrapping_sub(bytes));
     }
 
     /// Every step is told by whoever passes it, whatever the order in which they come.
     #[inline]
-    fn tell(&self, before: u64, after: u64) {
+    fn report(&self, before: u64, after: u64) {
         if before / STEP != after / STEP {
             self.passed(before / STEP, after / STEP);
         }

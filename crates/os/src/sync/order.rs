@@ -43,7 +43,7 @@ pub(super) fn say(held: Class, since: Place, next: Class, at: Place) -> Option<S
     let mut seen = SEEN.lock();
     let mut way = Vec::new();
     if is_behind(&seen, next, held, &mut way, &mut BTreeSet::new()) {
-        return Some(told(held, since, next, at, &way));
+        return Some(describe(held, since, next, at, &way));
     }
     let behind = seen.entry(held).or_default();
     behind.entry(next).or_insert((since, at));
@@ -84,7 +84,7 @@ fn is_behind(
     false
 }
 
-fn told(held: Class, since: Place, next: Class, at: Place, way: &[Pair]) -> String {
+fn describe(held: Class, since: Place, next: Class, at: Place, way: &[Pair]) -> String {
     let mut text = format!("{next:?} is waited for at {at} by who took {held:?} at {since};");
     for (since, at) in way {
         text.push_str(&format!(" but at {at} it was waited behind {since};"));

@@ -29,7 +29,7 @@ pub(crate) enum Label {
 
 impl Label {
     /// What two operands have together.
-    fn beside(self, right: Label) -> Label {
+    fn combine(self, right: Label) -> Label {
         use Label::{Conflict, Default, Explicit, Implicit, None};
         match (self, right) {
             (None, other) | (other, None) => other,
@@ -65,7 +65,7 @@ pub(crate) fn label(e: &Expr) -> Label {
             Label::None => Label::Default(own),
             given => given,
         },
-        Kind::Arithmetic(BinaryOp::Add, l, r) => label(l).beside(label(r)),
+        Kind::Arithmetic(BinaryOp::Add, l, r) => label(l).combine(label(r)),
         Kind::Case {
             branches,
             otherwise,
@@ -83,7 +83,7 @@ pub(crate) fn label(e: &Expr) -> Label {
 
 fn all<'e>(items: impl IntoIterator<Item = &'e Expr>) -> Label {
     let labels = items.into_iter().map(label);
-    labels.fold(Label::None, Label::beside)
+    labels.fold(Label::None, Label::combine)
 }
 
 /// The collation under which the items are compared; `None` when there is no string among them. Error 468 when nobody's

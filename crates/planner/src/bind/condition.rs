@@ -10,7 +10,7 @@ use duramen_tsql::ast::{self, ExprKind};
 use duramen_types::{SqlType, TypeId, Value};
 
 use super::called;
-use super::expr::{beside, is_null};
+use super::expr::{is_null, operand_type};
 use super::{Aggregates, Binder, Scope, collation, unsupported};
 
 impl Binder<'_> {
@@ -83,7 +83,7 @@ impl Binder<'_> {
                 negated,
             } => {
                 let item = self.expr(expr, scope, agg)?;
-                let (item, plan) = self.beside_query(item, query, scope)?;
+                let (item, plan) = self.with_subquery(item, query, scope)?;
                 Kind::InQuery {
                     item,
                     plan,
@@ -118,7 +118,7 @@ impl Binder<'_> {
                 query,
             } => {
                 let item = self.expr(left, scope, agg)?;
-                let (item, plan) = self.beside_query(item, query, scope)?;
+                let (item, plan) = self.with_subquery(item, query, scope)?;
                 Kind::Quantified {
                     op: compare_op(*op),
                     all: *all,
@@ -158,7 +158,7 @@ impl Binder<'_> {
     }
 
     /// A value and the subquery it is compared with, brought to one type.
-    fn beside_query(
+    fn with_subquery(
         &mut self,
         item: Expr,
         query: &ast::SelectStmt,
@@ -212,17 +212,17 @@ impl Binder<'_> {
     pub(super) fn compare(&self, op: CompareOp, l: Expr, r: Expr) -> SqlResult<Expr> {
         let (l_ty, r_ty) = (l.ty, r.ty);
         // ANSI_NULLS OFF: = and <> have NULL equal NULL where one side is NULL itself or a variable.
-        let told = |e: &Expr| is_null(e) || matches!(e.kind, Kind::Variable(_));
+        let is_null_or_variable = |e: &Expr| is_null(e) || matches!(e.kind, Kind::Variable(_));
         let two_valued = matches!(op, CompareOp::Eq | CompareOp::Ne)
             && !self.host.ansi_nulls()
-            && (told(&l) || told(&r));
+            && (is_null_or_variable(&l) || is_null_or_variable(&r));
         let (l, r) = (fit_literal(l, &r_ty), fit_literal(r, &l_ty));
         let ty = if is_null(&l) {
             r.ty
         } else if is_null(&r) {
             l.ty
         } else {
-            duramen_types::common_type(&beside(&l, &r.ty), &beside(&r, &l.ty))?
+            duramen_types::common_type(&operand_type(&l, &r.ty), &operand_type(&r, &l.ty))?
         };
         for side in [&l.ty, &r.ty, &ty] {
             super::types::check_order(side)?;

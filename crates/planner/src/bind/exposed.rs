@@ -153,7 +153,7 @@ impl Exposed {
     }
 
     /// 1011 to 1013 for a source that is exposed as `other` is already.
-    pub(crate) fn beside(&self, other: &Exposed) -> SqlResult<()> {
+    pub(crate) fn check_distinct(&self, other: &Exposed) -> SqlResult<()> {
         if !same_name(&self.name, &other.name) {
             return Ok(());
         }

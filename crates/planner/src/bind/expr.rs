@@ -411,8 +411,16 @@ pub(super) fn arithmetic_op(op: ast::BinaryOp) -> BinaryOp {
 
 pub(super) fn arithmetic(op: BinaryOp, l: Expr, r: Expr) -> SqlResult<Expr> {
     // A bare NULL is of the other side's type.
-    let lt = if is_null(&l) { r.ty } else { beside(&l, &r.ty) };
-    let rt = if is_null(&r) { l.ty } else { beside(&r, &l.ty) };
+    let lt = if is_null(&l) {
+        r.ty
+    } else {
+        operand_type(&l, &r.ty)
+    };
+    let rt = if is_null(&r) {
+        l.ty
+    } else {
+        operand_type(&r, &l.ty)
+    };
     let mut ty = duramen_types::result_type(op, &lt, &rt)?;
     if ty.id.is_string() {
         ty.collation = collation::of_result([&l, &r]).unwrap_or(ty.collation);
@@ -426,7 +434,7 @@ pub(super) fn arithmetic(op: BinaryOp, l: Expr, r: Expr) -> SqlResult<Expr> {
 }
 
 /// The type of an operand beside a number of type `other`: an integer literal beside a decimal counts by its digits.
-pub(super) fn beside(e: &Expr, other: &SqlType) -> SqlType {
+pub(super) fn operand_type(e: &Expr, other: &SqlType) -> SqlType {
     let literal = match &e.kind {
         Kind::Const(Value::Int(n)) => Some(*n),
         Kind::Negate(inner) => match &inner.kind {

@@ -195,7 +195,7 @@ impl Binder<'_> {
         }
         let keep_common = op == SetOp::Intersect;
         let node = match op {
-            SetOp::Union => Node::Concat(beside(left, right, all)),
+            SetOp::Union => Node::Concat(union_inputs(left, right, all)),
             _ => Node::SetOperation {
                 left: Box::new(left),
                 right: Box::new(right),
@@ -532,7 +532,7 @@ fn starred(source: &ScopeSource, depth: usize) -> SqlResult<Vec<Item>> {
 
 /// The inputs of a UNION: a long chain of them is one list, not a tower. What UNION without ALL leaves out once, it need
 /// not leave out before.
-fn beside(left: Plan, right: Plan, all: bool) -> Vec<Plan> {
+fn union_inputs(left: Plan, right: Plan, all: bool) -> Vec<Plan> {
     let left = match left.node {
         Node::Distinct { input } if !all && matches!(input.node, Node::Concat(_)) => *input,
         node => Plan { node, ..left },

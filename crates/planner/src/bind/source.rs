@@ -357,7 +357,7 @@ impl Binder<'_> {
             return Err(SqlError::new(message, &[&exposed.name]));
         }
         let mut others = scope.sources.iter();
-        others.try_for_each(|s| exposed.beside(&s.exposed))?;
+        others.try_for_each(|s| exposed.check_distinct(&s.exposed))?;
         let mut named = plan.columns.clone();
         if !columns.is_empty() {
             let own = Arc::make_mut(&mut named).iter_mut();

@@ -155,10 +155,10 @@ mod tests {
                             true => Value::NVarChar(text),
                             false => Value::VarChar(text.iter().map(|u| *u as u8).collect()),
                         };
-                        let told = format!("{name} {prefix} {s:?}");
-                        assert!(compare(&low, &s, collation).is_le(), "low: {told}");
+                        let case = format!("{name} {prefix} {s:?}");
+                        assert!(compare(&low, &s, collation).is_le(), "low: {case}");
                         if let Some(high) = &high {
-                            assert!(compare(&s, high, collation).is_lt(), "high: {told}");
+                            assert!(compare(&s, high, collation).is_lt(), "high: {case}");
                         }
                         looked += 1;
                     };

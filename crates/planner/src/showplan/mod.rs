@@ -146,7 +146,7 @@ pub(crate) struct Tree<'v> {
     /// The operators run in several threads.
     inside_zone: bool,
     /// The place of the plan to which rows come from other threads.
-    turn: Option<usize>,
+    repartitioned: Option<usize>,
 }
 
 /// `[db].[schema].[table]`, or a table variable's name.
@@ -203,7 +203,7 @@ impl<'v> Tree<'v> {
             next: 1000,
             allowed: Parallelism::NONE,
             inside_zone: false,
-            turn: None,
+            repartitioned: None,
         }
     }
 
@@ -540,8 +540,9 @@ impl<'v> Tree<'v> {
                 let at = self.line(parent, "Parallelism", "Gather Streams", all);
                 self.lines[at].degree = Some(degree);
                 self.inside_zone = true;
-                let turn = parallel::turn(zone, degree, *any_order, &self.allowed);
-                self.turn = turn.map(place);
+                let repartitioned =
+                    parallel::repartition_point(zone, degree, *any_order, &self.allowed);
+                self.repartitioned = repartitioned.map(place);
                 let own = self.plan(zone, Some(at), times);
                 self.inside_zone = false;
                 let argument = match &zone.node {
@@ -602,7 +603,7 @@ impl<'v> Tree<'v> {
         keys: &[&Expr],
         (parent, times): (Option<usize>, f64),
     ) -> Vec<String> {
-        if self.turn != Some(place(above)) {
+        if self.repartitioned != Some(place(above)) {
             return self.plan(input, parent, times);
         }
         let sent = Estimate {

@@ -124,19 +124,19 @@ fn changes_answer_alike_with_and_without_memory() {
         let mut all = Vec::new();
         for statement in statements {
             let plenty = std::mem::replace(&mut toy.workspace, workspace.clone());
-            let told = toy.run(statement);
+            let reported = toy.run(statement);
             assert_eq!(toy.workspace.used(), 0, "{statement}");
             toy.workspace = plenty;
-            let told = match told {
+            let reported = match reported {
                 // What OUTPUT gives the client, and the places of rows that are joined, no file keeps.
                 Err(e) if e.number == 701 => {
                     let kept = statement.contains("output") || statement.contains("join");
                     assert!(kept, "{statement}");
                     toy.run(statement).unwrap()
                 }
-                told => told.unwrap(),
+                reported => reported.unwrap(),
             };
-            all.push((told, rows(&toy)));
+            all.push((reported, rows(&toy)));
         }
         all
     });

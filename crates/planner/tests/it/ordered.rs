@@ -120,17 +120,17 @@ fn operators_without_memory_tell_of_it() {
             let plenty = std::mem::replace(&mut toy.workspace, Workspace::with_floor(0, 0));
             toy.text(sql);
             toy.workspace = plenty;
-            let told = ring.drain();
-            let first = told.first().expect("a warning");
+            let reported = ring.drain();
+            let first = reported.first().expect("a warning");
             assert_eq!(first.id.name(), event, "{sql}");
             if event == "hash_warning" {
-                let levels = told.iter().filter_map(|e| e.value("recursion_level"));
+                let levels = reported.iter().filter_map(|e| e.value("recursion_level"));
                 let levels: Vec<_> = levels.collect();
                 assert_eq!(levels[0], &EventValue::Unsigned(0), "{sql}");
                 // What was written is too much for no memory at all, too.
                 assert!(levels.contains(&&EventValue::Unsigned(1)), "{sql}");
             } else {
-                assert_eq!(told.len(), 1, "{sql}");
+                assert_eq!(reported.len(), 1, "{sql}");
             }
         }
     });
@@ -186,8 +186,11 @@ fn lists_and_prefixes_are_sought_for_changes_too() {
     let toy = world();
     let seeks = |sql: &str| {
         let before = toy.tables[0].seeks() + toy.tables[1].seeks();
-        let told = toy.text(sql);
-        (told, toy.tables[0].seeks() + toy.tables[1].seeks() - before)
+        let reported = toy.text(sql);
+        (
+            reported,
+            toy.tables[0].seeks() + toy.tables[1].seeks() - before,
+        )
     };
     let (all, _) = seeks("select count(*) from u where c + '' like 'w12%'");
     let (some, sought) = seeks("select count(*) from u where c like 'w12%'");

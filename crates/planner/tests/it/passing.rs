@@ -28,14 +28,14 @@ fn passed(toy: &Toy, sql: &str) -> (usize, usize) {
     let mut vars = Vec::new();
     let mut cx = Cx::new(toy, &mut vars, ConvertCtx::default());
     let mut rows = plan.start(&mut cx).expect("it starts");
-    let (mut together, mut told) = (0, 0);
+    let (mut together, mut reported) = (0, 0);
     while let Some(batch) = rows.next(&mut cx).expect("it goes on") {
         together = together.max(batch.len());
-        told = told.max(toy.workspace.used());
+        reported = reported.max(toy.workspace.used());
     }
     drop(rows);
     assert_eq!(toy.workspace.used(), 0, "{sql}: something stays");
-    (together, told)
+    (together, reported)
 }
 
 fn wide() -> Toy {
@@ -72,9 +72,9 @@ fn wide_rows_go_on_by_few_and_are_told_of() {
          CROSS JOIN (VALUES (1)) AS a (id)",
         "SELECT id, pad FROM wide ORDER BY pad, id",
     ] {
-        let (together, told) = passed(&toy, sql);
+        let (together, reported) = passed(&toy, sql);
         assert!(together * WIDE <= MOST, "{sql}: {together} rows together");
-        assert!(told > 0, "{sql}: nobody is told");
+        assert!(reported > 0, "{sql}: nobody is told");
     }
     // Narrow rows go on as many as there may be, and nobody is told.
     let sql = "SELECT TOP 1000 a.n, a.id FROM (SELECT id, n FROM wide) AS a";

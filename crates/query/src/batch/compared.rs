@@ -146,7 +146,7 @@ impl<'p> Compared<'p> {
     }
 
     /// Goes on with the next pair of files; false when there is none.
-    fn turn(&mut self, cx: &mut Cx<'_>) -> SqlResult<bool> {
+    fn next_pair(&mut self, cx: &mut Cx<'_>) -> SqlResult<bool> {
         if let Some(rest) = self.rest.take() {
             let other = match self.other_rest.take() {
                 Some(other) => other,
@@ -201,7 +201,7 @@ impl BatchOperator for Compared<'_> {
                         return Ok(Some(batch));
                     }
                 }
-                None if self.turn(cx)? => {}
+                None if self.next_pair(cx)? => {}
                 None => return Ok(None),
             }
         }

@@ -95,7 +95,7 @@ struct Shared {
     dealt: Dealt,
     /// The joins above the one whose rows change threads, by address.
     above: Vec<usize>,
-    turn: Option<SentJoin>,
+    sent_join: Option<SentJoin>,
 }
 
 /// A join whose rows change threads.
@@ -115,8 +115,9 @@ impl<'p> Zone<'p, '_> {
     /// `None` where one thread has to do it.
     fn open(&self, allowed: &Parallelism, cx: &mut Cx<'_>) -> SqlResult<Option<Boxed<'p>>> {
         let groups = parallel::top(self.plan) == Top::Groups;
-        let turn = parallel::turn(self.plan, self.degree, self.any_order, allowed);
-        if groups && turn.is_some_and(|at| std::ptr::eq(at, &**self.plan)) {
+        let repartitioned =
+            parallel::repartition_point(self.plan, self.degree, self.any_order, allowed);
+        if groups && repartitioned.is_some_and(|at| std::ptr::eq(at, &**self.plan)) {
             return self.sent_groups(cx);
         }
         let can_send = parallel::may_send_groups(self.plan, self.any_order);
@@ -130,7 +131,7 @@ impl<'p> Zone<'p, '_> {
                 false => Ok(None),
             };
         }
-        let opened = self.gathered(turn, cx)?;
+        let opened = self.gathered(repartitioned, cx)?;
         match opened {
             // Some thread's groups have found no room: nothing else ends like this without leaving a kept side.
             None if groups && can_send && cx.built.is_empty() => self.sent_groups(cx),
@@ -140,7 +141,7 @@ impl<'p> Zone<'p, '_> {
 
     /// Deals out the scan, and makes what the threads share of joins. `None` where that cannot be done: `Cx::built` has what
     /// there is.
-    fn share(&self, turn: Option<&Plan>, cx: &mut Cx<'_>) -> SqlResult<Option<Shared>> {
+    fn share(&self, repartitioned: Option<&Plan>, cx: &mut Cx<'_>) -> SqlResult<Option<Shared>> {
         let Some(mut dealt) = deal(self.plan, self.degree, cx)? else {
             return Ok(None);
         };
@@ -148,10 +149,10 @@ impl<'p> Zone<'p, '_> {
         let mut shared = Shared {
             dealt,
             above: Vec::new(),
-            turn: None,
+            sent_join: None,
         };
-        let turn = turn.map(address);
-        let whole = self.share_builds(self.plan, self.needed, turn, &mut shared, cx)?;
+        let repartitioned = repartitioned.map(address);
+        let whole = self.share_builds(self.plan, self.needed, repartitioned, &mut shared, cx)?;
         Ok(whole.then_some(shared))
     }
 
@@ -161,7 +162,7 @@ impl<'p> Zone<'p, '_> {
         &self,
         plan: &Plan,
         needed: &[bool],
-        turn: Option<usize>,
+        repartitioned: Option<usize>,
         shared: &mut Shared,
         cx: &mut Cx<'_>,
     ) -> SqlResult<bool> {
@@ -169,21 +170,21 @@ impl<'p> Zone<'p, '_> {
             Node::Filter { input, predicate } => {
                 let mut below = needed.to_vec();
                 need(predicate, &mut below);
-                self.share_builds(input, &below, turn, shared, cx)
+                self.share_builds(input, &below, repartitioned, shared, cx)
             }
             Node::Project { input, exprs } => {
                 let used = stream::used(exprs, needed);
                 let below = below_project(input, exprs, &used);
-                self.share_builds(input, &below, turn, shared, cx)
+                self.share_builds(input, &below, repartitioned, shared, cx)
             }
             Node::Sort { input, keys } => {
                 let mut below = needed.to_vec();
                 keys.iter().for_each(|k| need(&k.expr, &mut below));
-                self.share_builds(input, &below, turn, shared, cx)
+                self.share_builds(input, &below, repartitioned, shared, cx)
             }
             Node::Aggregate { input, .. } => {
                 let below = aggregate::below(plan, needed);
-                self.share_builds(input, &below, turn, shared, cx)
+                self.share_builds(input, &below, repartitioned, shared, cx)
             }
             Node::Join {
                 left,
@@ -200,13 +201,13 @@ impl<'p> Zone<'p, '_> {
                     true => sides,
                     false => [sides[1], sides[0]],
                 };
-                let sent = match turn == Some(address(plan)) {
+                let sent = match repartitioned == Some(address(plan)) {
                     true => self.deal_kept(kept.0, kept.1, cx)?,
                     false => None,
                 };
                 match sent {
                     Some(kept) => {
-                        shared.turn = Some(SentJoin {
+                        shared.sent_join = Some(SentJoin {
                             at: address(plan),
                             needed: needed.to_vec(),
                             build_left,
@@ -220,7 +221,7 @@ impl<'p> Zone<'p, '_> {
                     None => match join::shared(plan, &reads, build_left, cx)? {
                         Built::All(build) => {
                             shared.dealt.share(plan, build);
-                            if shared.turn.is_none() {
+                            if shared.sent_join.is_none() {
                                 shared.above.push(address(plan));
                             }
                         }
@@ -232,7 +233,7 @@ impl<'p> Zone<'p, '_> {
                         }
                     },
                 }
-                self.share_builds(probing.0, probing.1, turn, shared, cx)
+                self.share_builds(probing.0, probing.1, repartitioned, shared, cx)
             }
             _ => Ok(true),
         }
@@ -249,7 +250,7 @@ impl<'p> Zone<'p, '_> {
         let mut shared = Shared {
             dealt,
             above: Vec::new(),
-            turn: None,
+            sent_join: None,
         };
         let whole = self.share_builds(zone, needed, None, &mut shared, cx)?;
         if !whole {
@@ -277,12 +278,16 @@ impl<'p> Zone<'p, '_> {
 
     /// Each thread makes rows, sorted rows or groups of what it has read or been sent; the statement's own puts these
     /// together.
-    fn gathered(&self, turn: Option<&Plan>, cx: &mut Cx<'_>) -> SqlResult<Option<Boxed<'p>>> {
-        let Some(shared) = self.share(turn, cx)? else {
+    fn gathered(
+        &self,
+        repartitioned: Option<&Plan>,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Option<Boxed<'p>>> {
+        let Some(shared) = self.share(repartitioned, cx)? else {
             return Ok(None);
         };
         let readers = self.readers(&shared.dealt);
-        let makers = match &shared.turn {
+        let makers = match &shared.sent_join {
             Some(_) => self.degree,
             None => readers,
         };
@@ -292,17 +297,17 @@ impl<'p> Zone<'p, '_> {
                 false => readers,
             });
         });
-        let sent = shared.turn.map(|turn| {
-            turn.kept
+        let sent = shared.sent_join.map(|join| {
+            join.kept
                 .each_build(&mut |_, build: &Build| build.expect(readers));
             Arc::new(Sent {
                 zone: self.plan.clone(),
-                at: turn.at,
-                needed: turn.needed,
-                build_left: turn.build_left,
-                kept: Streams::new(readers, makers, turn.ways[0]),
-                probing: Streams::new(readers, makers, turn.ways[1]),
-                dealt: Arc::new(turn.kept),
+                at: join.at,
+                needed: join.needed,
+                build_left: join.build_left,
+                kept: Streams::new(readers, makers, join.ways[0]),
+                probing: Streams::new(readers, makers, join.ways[1]),
+                dealt: Arc::new(join.kept),
                 makers,
             })
         });

@@ -63,7 +63,7 @@ impl<'p> Grouped<'p> {
     }
 
     /// Lets the groups come out that no further row belongs to.
-    fn turn(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
+    fn finish_groups(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
         let next = Grouping::new(self.by, self.aggregates, (self.kept, ROUND), cx);
         let done = std::mem::replace(&mut self.state, next);
         self.out = Some(done.finish(&mut Vec::new(), cx)?);
@@ -93,7 +93,7 @@ impl<'p> Grouped<'p> {
         if begin > 0 {
             self.state.add(&part(columns, 0, begin), begin, cx)?;
         }
-        self.turn(cx)?;
+        self.finish_groups(cx)?;
         self.state.add(&part(columns, begin, n), n - begin, cx)
     }
 }
@@ -126,7 +126,7 @@ impl BatchOperator for Grouped<'_> {
                 }
                 None => {
                     self.input = None;
-                    self.turn(cx)?;
+                    self.finish_groups(cx)?;
                 }
             }
         }

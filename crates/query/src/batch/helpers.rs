@@ -184,9 +184,9 @@ impl<T: Send + 'static> Helpers<T> {
             };
             let (task, work) = (task.clone(), work.clone());
             let (stop, error) = (helpers.stop.clone(), helpers.error.clone());
-            let heard = thread::heard();
+            let flag = thread::given_up_flag();
             let started = thread::try_spawn("parallel worker", move || {
-                let _listening = heard.map(thread::listen_to);
+                let _listening = flag.map(thread::listen_to);
                 run(&task, number, (&stop, &error), &to, &*work);
             });
             match started {

@@ -86,7 +86,7 @@ struct Window {
     /// The rows before this have been joined.
     at: usize,
     /// The rows before this have come out, with partners or without.
-    told: usize,
+    returned: usize,
 }
 
 /// One input.
@@ -116,7 +116,7 @@ impl<'p> Side<'p> {
                 keys: Vec::new(),
                 matched: Vec::new(),
                 at: 0,
-                told: 0,
+                returned: 0,
             },
             input,
             exprs,
@@ -143,7 +143,7 @@ impl<'p> Side<'p> {
     }
 
     /// Puts the next rows in the window's place, all of which have come out.
-    fn turn(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
+    fn next_window(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
         if let Some((rows, columns, keys)) = self.read(cx)? {
             self.show(rows, columns, keys);
         }
@@ -157,7 +157,7 @@ impl<'p> Side<'p> {
             keys,
             matched: vec![false; if self.outer { rows } else { 0 }],
             at: 0,
-            told: 0,
+            returned: 0,
         };
     }
 
@@ -167,18 +167,18 @@ impl<'p> Side<'p> {
             return Ok(0);
         };
         let w = &mut self.window;
-        let gone = w.told;
+        let gone = w.returned;
         if gone > 0 {
             let rest = |c: &Arc<Column>| match c.is_absent() {
                 true => c.clone(),
-                false => Arc::new(c.slice(w.told, w.rows)),
+                false => Arc::new(c.slice(w.returned, w.rows)),
             };
             w.columns = w.columns.iter().map(rest).collect();
             w.keys = w.keys.iter().map(rest).collect();
-            w.matched.drain(..w.told.min(w.matched.len()));
-            w.rows -= w.told;
-            w.at -= w.told;
-            w.told = 0;
+            w.matched.drain(..w.returned.min(w.matched.len()));
+            w.rows -= w.returned;
+            w.at -= w.returned;
+            w.returned = 0;
         }
         let all = w.columns.iter_mut().chain(&mut w.keys);
         for (all, new) in all.zip(columns.iter().chain(&keys)) {
@@ -400,23 +400,23 @@ impl MergeJoin<'_> {
         if self.left.outer {
             let w = &mut self.left.window;
             of_left.iter().for_each(|i| w.matched[*i as usize] = true);
-            let lonely = (w.told..w.at).filter(|i| !w.matched[*i]);
+            let lonely = (w.returned..w.at).filter(|i| !w.matched[*i]);
             let lonely: Vec<u32> = lonely.map(|i| i as u32).collect();
             if !lonely.is_empty() {
                 (of_left, of_right) = with_lonely((&of_left, &of_right), &lonely);
             }
         }
-        self.left.window.told = self.left.window.at;
+        self.left.window.returned = self.left.window.at;
         let w = &mut self.right.window;
         if self.right.outer {
             let partners = of_right.iter().filter(|j| **j != NO_ROW);
             partners.for_each(|j| w.matched[*j as usize] = true);
-            for j in (w.told..w.at).filter(|j| !w.matched[*j]) {
+            for j in (w.returned..w.at).filter(|j| !w.matched[*j]) {
                 of_left.push(NO_ROW);
                 of_right.push(j as u32);
             }
         }
-        w.told = w.at;
+        w.returned = w.at;
         match of_left.is_empty() {
             true => Ok(None),
             false => Ok(Some(self.gathered(&of_left, &of_right))),
@@ -432,10 +432,10 @@ impl MergeJoin<'_> {
     /// More right rows, for a group that may go on. One too large for memory goes to a file.
     fn more_right(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
         let w = &self.right.window;
-        if w.told >= w.rows {
+        if w.returned >= w.rows {
             self.scanned = 0;
             self.grant.hold(0);
-            return self.right.turn(cx);
+            return self.right.next_window(cx);
         }
         let gone = self.right.extend(cx)?;
         self.scanned = self.scanned.saturating_sub(gone);
@@ -472,10 +472,10 @@ impl MergeJoin<'_> {
             (from, self.scanned) = (0, 0);
             if end < w.rows {
                 self.right.window.at = end;
-                self.right.window.told = end;
+                self.right.window.returned = end;
                 break;
             }
-            self.right.turn(cx)?;
+            self.right.next_window(cx)?;
             if self.right.ended {
                 let none = nothing(self.right.columns, &self.right.carried, 0);
                 self.right.show(0, none, Vec::new());
@@ -501,13 +501,13 @@ impl MergeJoin<'_> {
         if !large.leaving {
             let w = &self.left.window;
             if w.at >= w.rows {
-                let told = self.joined(Default::default(), cx)?;
-                self.left.turn(cx)?;
+                let joined = self.joined(Default::default(), cx)?;
+                self.left.next_window(cx)?;
                 if self.left.window.at >= self.left.window.rows {
                     large.leave();
                 }
                 self.large = Some(large);
-                return Ok(told);
+                return Ok(joined);
             }
             if compare((&w.keys, w.at), (&large.key, 0), &self.collations).is_ne() {
                 large.leave();
@@ -530,14 +530,14 @@ impl MergeJoin<'_> {
         large.read += n;
         let batch = match large.leaving {
             true => self.lonely_of(&large, &block, from),
-            false => self.beside(&mut large, &block, from, cx)?,
+            false => self.joined_with(&mut large, &block, from, cx)?,
         };
         self.large = Some(large);
         Ok(batch)
     }
 
     /// The left row at hand beside the rows of a block.
-    fn beside(
+    fn joined_with(
         &mut self,
         large: &mut Large,
         block: &Batch,
@@ -625,8 +625,8 @@ impl BatchOperator for MergeJoin<'_> {
                 }
             }
             let l = &self.left.window;
-            if l.told >= l.rows && !self.left.ended {
-                self.left.turn(cx)?;
+            if l.returned >= l.rows && !self.left.ended {
+                self.left.next_window(cx)?;
                 continue;
             }
             let mut wants = Wants::End;
@@ -656,7 +656,7 @@ impl BatchOperator for MergeJoin<'_> {
                         return Ok(None);
                     }
                     if self.left.ended && self.right.outer {
-                        self.right.turn(cx)?;
+                        self.right.next_window(cx)?;
                     }
                 }
             }

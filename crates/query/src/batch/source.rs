@@ -269,7 +269,7 @@ impl<'p> Rows<'p> {
     ) -> SqlResult<Option<T>> {
         if self.ready.is_none() {
             self.ready = self.input.next(cx)?;
-            self.tell(cx);
+            self.took_batch(cx);
         }
         let Some(batch) = &self.ready else {
             return Ok(None);
@@ -285,7 +285,7 @@ impl<'p> Rows<'p> {
     }
 
     /// Another batch is at hand.
-    fn tell(&mut self, cx: &Cx<'_>) {
+    fn took_batch(&mut self, cx: &Cx<'_>) {
         if let Some(batch) = &self.ready {
             let bytes = batch.heap_bytes();
             self.together = rows_together(bytes, batch.rows());

@@ -30,7 +30,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// Counts the file, and tells of memory that did not suffice.
-    fn told(self) {
+    fn report(self) {
         match self {
             Purpose::Hash(round) => {
                 count(Counter::Workfiles, 1);
@@ -65,7 +65,7 @@ pub struct Writer {
 
 impl Writer {
     pub fn new(purpose: Purpose, cx: &Cx<'_>) -> SqlResult<Writer> {
-        purpose.told();
+        purpose.report();
         let file = cx.host.spill_file()?;
         Ok(Writer {
             parts: duramen_types::batch::spill::Writer::new(file),

@@ -222,7 +222,7 @@ impl<'p> Distinct<'p> {
     }
 
     /// Goes on with the next part; false when there is none.
-    fn turn(&mut self) -> SqlResult<bool> {
+    fn next_part(&mut self) -> SqlResult<bool> {
         self.input = None;
         if let Some(rest) = self.rest.take() {
             let parts = rest.finish()?.into_iter();
@@ -244,7 +244,7 @@ impl BatchOperator for Distinct<'_> {
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
         loop {
             let Some(batch) = self.read(cx)? else {
-                if !self.turn()? {
+                if !self.next_part()? {
                     return Ok(None);
                 }
                 continue;

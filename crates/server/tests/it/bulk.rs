@@ -198,8 +198,8 @@ fn triggers_fire_when_that_is_said() {
         &mut client,
         "CREATE TRIGGER back ON t FOR INSERT AS ROLLBACK",
     );
-    let told = load(&mut client, &fires, &some);
-    assert_eq!(told[1], "error 3609 line 1", "{told:?}");
+    let reported = load(&mut client, &fires, &some);
+    assert_eq!(reported[1], "error 3609 line 1", "{reported:?}");
     assert_eq!(batch(&mut client, count)[1], "row 0,0,0");
     stack.close();
 }

@@ -637,10 +637,10 @@ fn a_damaged_master_is_told_at_the_start_and_clients_get_in() {
         "SELECT COUNT(*) FROM sys.databases WHERE name = 'd'",
     );
     assert_eq!(number(&listed), 0);
-    let told = "CREATE TABLE #log (at datetime, who nvarchar(50), line nvarchar(max)); \
+    let reported = "CREATE TABLE #log (at datetime, who nvarchar(50), line nvarchar(max)); \
         INSERT #log EXEC sp_readerrorlog; \
         SELECT COUNT(*) FROM #log WHERE line LIKE 'The master database cannot be opened%'";
-    assert_eq!(number(&run(&mut sa, told)), 1);
+    assert_eq!(number(&run(&mut sa, reported)), 1);
     stack.close();
 }
 

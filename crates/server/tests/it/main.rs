@@ -200,8 +200,8 @@ fn wrong_passwords_are_slowed_down_and_right_ones_of_others_are_not() {
         let mut options = fixture.options(Trust::NoEncryption);
         (options.user, options.password) = (user.into(), password.into());
         let began = time::now();
-        let told = connect(&options).err();
-        (began.elapsed(), told.is_none())
+        let reported = connect(&options).err();
+        (began.elapsed(), reported.is_none())
     };
     let took: Vec<Duration> = (0..6).map(|_| attempt("sa", "wrong").0).collect();
     // 100, 200 and 400 ms after the third one.
@@ -267,9 +267,9 @@ fn held_packets_leave_in_order_when_released() {
     client.query("rows 1").unwrap();
     duramen_os::thread::sleep(Duration::from_millis(50));
     fixture.toy.poison();
-    let told = events(&mut client);
-    let Token::Error(error) = &told[0] else {
-        panic!("{told:?}");
+    let reported = events(&mut client);
+    let Token::Error(error) = &reported[0] else {
+        panic!("{reported:?}");
     };
     assert_eq!((error.number, error.class), (9001, 21));
     assert!(error.text.contains("'toys'"), "{}", error.text);

@@ -290,11 +290,11 @@ fn statements_are_described_without_running() {
             text(text(b, "@p int"), sql)
         })
     };
-    let told = ["status 0", "value  Int(1)", "doneproc E0"];
+    let reported = ["status 0", "value  Int(1)", "doneproc E0"];
     let reply = prepare(&mut client, "SELECT id, s FROM t WHERE id = @p");
     assert_eq!(
         (&*reply[0], &reply[1..]),
-        ("columns id,s", &told.map(String::from)[..])
+        ("columns id,s", &reported.map(String::from)[..])
     );
     let reply = prepare(&mut client, "INSERT t VALUES (@p, 'x')");
     assert_eq!(reply[0], "status 0");

@@ -61,7 +61,7 @@ fn tables_go_into_procedures() {
         b.parameter("@a", false, &SqlType::INT, &Value::Int(1))
             .unwrap()
     };
-    for (name, rows, told) in [
+    for (name, rows, reported) in [
         ("pairs", Some(vec![row(1, "x"), row(2, "z")]), "row 1,2,z"),
         ("", Some(vec![row(1, "x")]), "row 1,1,x"),
         ("PAIRS", Some(Vec::new()), "row 1,0,Null"),
@@ -72,7 +72,7 @@ fn tables_go_into_procedures() {
                 .table("@t", ("", name), &pairs, rows.as_deref())
                 .unwrap()
         });
-        assert_eq!(reply[1], told, "{name} {rows:?}");
+        assert_eq!(reply[1], reported, "{name} {rows:?}");
     }
     for (name, columns, rows, number) in [
         (

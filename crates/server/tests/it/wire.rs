@@ -129,12 +129,12 @@ fn a_message_beyond_the_limit_is_answered_and_the_connection_lives() {
     for kind in [PacketType::SqlBatch, PacketType::Rpc] {
         // The limit of a message is 1 MB here; all of it is sent before anybody listens for the answer.
         client.send(kind, &vec![0; 20 << 20]).unwrap();
-        let told = events(&mut client);
-        let Some(Token::Error(error)) = told.first() else {
-            panic!("{told:?}");
+        let reported = events(&mut client);
+        let Some(Token::Error(error)) = reported.first() else {
+            panic!("{reported:?}");
         };
         assert_eq!((error.number, error.class), (701, 17));
-        assert_eq!(dones(&told).len(), 1);
+        assert_eq!(dones(&reported).len(), 1);
         assert_eq!(dones(&run(&mut client, "rows 3"))[0].rows, 3);
     }
     fixture.server.stop();
@@ -158,11 +158,11 @@ fn what_is_no_message_is_told_and_ends_the_connection() {
         let mut socket = logged_in(&fixture);
         // The server may have hung up before everything is sent.
         let _ = socket.write_all(&bad);
-        let told = until_the_end(&mut socket);
+        let reported = until_the_end(&mut socket);
         // With data of ours still under way, the reset that follows may take the farewell with it.
-        if !told.is_empty() {
+        if !reported.is_empty() {
             let mut tokens = TokenReader::new();
-            let (token, _) = tokens.next(&told[8..]).unwrap().expect("an error");
+            let (token, _) = tokens.next(&reported[8..]).unwrap().expect("an error");
             let Token::Error(error) = token else {
                 panic!("{token:?}");
             };
@@ -322,9 +322,9 @@ fn a_lost_connection_waits_for_a_worker_to_say_so() {
     other.write_all(&batch("sleep 200")).unwrap();
     thread::sleep(Duration::from_millis(50));
     fixture.toy.poison();
-    let told = message(&mut lost, &mut TokenReader::default());
+    let reported = message(&mut lost, &mut TokenReader::default());
     let is_9001 = |token: &Token| matches!(token, Token::Error(error) if error.number == 9001);
-    assert!(told.iter().any(is_9001), "{told:?}");
+    assert!(reported.iter().any(is_9001), "{reported:?}");
     assert!(until_the_end(&mut lost).is_empty());
     fixture.server.stop();
 }

@@ -179,7 +179,7 @@ impl Run<'_> {
                 if found.is_some() {
                     row = row.int(Column::ObjectID, i64::from(object_id));
                 }
-                trace.tell(row);
+                trace.record(row);
             }
             let object_id = u64::from(object_id.unsigned_abs());
             match t.class {
@@ -214,14 +214,14 @@ impl Run<'_> {
             if let Some(id) = id {
                 row = row.int(Column::DatabaseID, i64::from(id.0));
             }
-            trace.tell(row);
+            trace.record(row);
         }
     }
 
     fn audit_named(&self, class: u16, ty: i64, name: &str) {
         if let Some(trace) = self.session.instance.default_trace() {
             let row = self.here(class).text(Column::ObjectName, name);
-            trace.tell(
+            trace.record(
                 row.int(Column::ObjectType, ty)
                     .int(Column::EventSubClass, 0),
             );
@@ -240,7 +240,7 @@ impl Run<'_> {
             if subclass > 0 {
                 row = row.int(Column::EventSubClass, subclass);
             }
-            trace.tell(row);
+            trace.record(row);
         }
     }
 }

@@ -90,24 +90,24 @@ impl Run<'_> {
         let version = self.version();
         let (bound_at, bound) = self.bound[at].as_ref()?;
         if *bound_at != version && !planted::on(Bug::PlanOutlivesTable) {
-            self.tell_recompile(at, RecompileCause::SCHEMA);
+            self.report_recompile(at, RecompileCause::SCHEMA);
             return None;
         }
         if let Bound::Plan(_, sizes) | Bound::Dml(_, sizes) = bound
             && sizes.have_changed()
         {
-            self.tell_recompile(at, RecompileCause::STATISTICS);
+            self.report_recompile(at, RecompileCause::STATISTICS);
             return None;
         }
         if duramen_observe::events::plans_are_wanted() {
-            self.tell_plan(at, bound_at, bound);
+            self.note_plan(at, bound_at, bound);
         }
         Some(bound)
     }
 
     /// What events are to say of a statement's plan is found out once for each.
     #[cold]
-    fn tell_plan(&self, at: usize, version: &u64, bound: &Bound) {
+    fn note_plan(&self, at: usize, version: &u64, bound: &Bound) {
         let program = self.program;
         let Some(stats) = program.stats.step(program.steps.len(), at) else {
             return;
@@ -130,7 +130,7 @@ impl Run<'_> {
         }
         self.rebound = true;
         if duramen_observe::events::plans_are_wanted() && !self.program.is_private() {
-            self.tell_plan(at, &self.version(), &bound);
+            self.note_plan(at, &self.version(), &bound);
         }
         self.bound[at] = Some((self.version(), bound));
     }

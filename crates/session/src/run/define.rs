@@ -120,7 +120,7 @@ impl Run<'_> {
         self.end_statement(&transaction, result.is_ok())?;
         let first = match doubt::any() {
             true => Vec::new(),
-            false => self.tell(notes),
+            false => self.report(notes),
         };
         result.map_err(|e| Box::<Failure>::from(e).after(first))?;
         self.done(None, definition.done, false);
@@ -128,9 +128,10 @@ impl Run<'_> {
     }
 
     /// Messages at once; errors wait for the statement's own.
-    fn tell(&mut self, notes: Vec<SqlError>) -> Vec<SqlError> {
-        let (told, kept): (Vec<_>, Vec<_>) = notes.into_iter().partition(|n| n.severity <= 10);
-        for note in told {
+    fn report(&mut self, notes: Vec<SqlError>) -> Vec<SqlError> {
+        let (informational, kept): (Vec<_>, Vec<_>) =
+            notes.into_iter().partition(|n| n.severity <= 10);
+        for note in informational {
             let line = if note.line == 0 { self.line } else { note.line };
             self.sink.info(&note.at_line(line));
         }

@@ -50,7 +50,7 @@ impl Run<'_> {
         };
         let found = deduce(&batch.statements, &declared, asked)?;
         let rows: Vec<Vec<Cell>> = found.iter().enumerate().map(parameter_line).collect();
-        self.tell_lines(&rows, || {
+        self.send_lines(&rows, || {
             parameter_line((0, &(String::new(), SqlType::INT)))
         });
         Ok(Called::with_status(0))
@@ -78,7 +78,7 @@ impl Run<'_> {
     }
 
     /// A result set of lines; `sample` is a line for its heading when there is none.
-    fn tell_lines(&mut self, rows: &[Vec<Cell>], sample: impl Fn() -> Vec<Cell>) {
+    fn send_lines(&mut self, rows: &[Vec<Cell>], sample: impl Fn() -> Vec<Cell>) {
         let heading = rows.first().cloned().unwrap_or_else(sample);
         let columns: Vec<ColumnMeta> = heading
             .iter()

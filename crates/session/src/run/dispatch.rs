@@ -138,7 +138,7 @@ impl Run<'_> {
             S::Rollback { name } => self.roll_back(name.as_ref()),
             S::SaveTran { name } => self.save(name),
             S::Use(name) => self.use_database(at, name),
-            S::SetOption(option) => self.set_and_tell(at, option),
+            S::SetOption(option) => self.set_and_report(at, option),
             S::Print(e) => self.print(at, e),
             S::RaiseError(stmt) => self.raise_error(at, stmt),
             S::Throw(args) => self.throw(at, args.as_deref()),
@@ -155,7 +155,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn set_and_tell(&mut self, at: usize, option: &ast::SetOption) -> RunResult<()> {
+    fn set_and_report(&mut self, at: usize, option: &ast::SetOption) -> RunResult<()> {
         self.set_option(at, option)?;
         self.session.activity.note_options(&self.session.options);
         self.session.state.options_set += 1;

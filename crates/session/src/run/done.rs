@@ -9,7 +9,7 @@ use super::Run;
 
 impl Run<'_> {
     /// An error that no statement of a program raised.
-    pub(crate) fn tell_error(&mut self, error: &SqlError) {
+    pub(crate) fn report_error(&mut self, error: &SqlError) {
         self.session.state.error = error.number;
         outcome::report(self.sink, error);
         self.done(None, command::EXECUTE, true);
@@ -72,7 +72,7 @@ impl Run<'_> {
     }
 
     pub(super) fn done_in(&mut self, scope: Scope, rows: Option<u64>, command: u16, error: bool) {
-        self.tell_forgiven();
+        self.report_forgiven();
         self.reported = true;
         self.heading = None;
         let quiet = self.session.options.nocount;

@@ -19,7 +19,7 @@ impl Run<'_> {
             StatementKind::AlterEventSession(stmt) => {
                 instance.xe.alter(stmt, &keep)?;
                 if matches!(stmt.action, AlterEventAction::Start) {
-                    tell_connections(&instance, &stmt.name);
+                    report_connections(&instance, &stmt.name);
                 }
             }
             StatementKind::DropEventSession { name } => instance.xe.drop_session(name, &keep)?,
@@ -31,7 +31,7 @@ impl Run<'_> {
 }
 
 /// Tells an event session that has started of the connections that are there.
-fn tell_connections(instance: &Instance, name: &str) {
+fn report_connections(instance: &Instance, name: &str) {
     let Some(running) = instance.xe.listening(name, EventId::ExistingConnection) else {
         return;
     };

@@ -95,7 +95,7 @@ impl Run<'_> {
         }
         self.worst = self.worst.max(error.severity);
         if reach == Reach::BatchAndTransaction || reach == Reach::Connection {
-            if let Err(e) = self.session.rollback_told(self.sink) {
+            if let Err(e) = self.session.rollback_and_report(self.sink) {
                 outcome::report(self.sink, &e);
             }
         } else if outcome::says_terminated(&error, reach) && self.writes(at) {

@@ -140,13 +140,13 @@ impl Run<'_> {
         let level = self.session.state.nesting;
         self.session.drop_temporaries(level);
         self.session.state.nesting = level - 1;
-        let told = self.session.database.to_string();
+        let before = self.session.database.to_string();
         let moved = self.session.activity.database() != start;
         self.session.come_home();
         if moved {
             let new = self.session.database.to_string();
             self.sink
-                .env_change(&EnvChange::Database { old: told, new });
+                .env_change(&EnvChange::Database { old: before, new });
         }
         if let Some(t) = &self.session.transaction
             && options.isolation != self.session.options.isolation

@@ -85,7 +85,7 @@ impl Run<'_> {
                     self.heading = Some(0);
                     *sent = Some(heading);
                 }
-                Some(told) if *told == heading => {}
+                Some(reported) if *reported == heading => {}
                 Some(_) => {
                     let error =
                         SqlError::new(&messages::DEFINITION_CHANGED, &[&"of the statement"]);
@@ -334,13 +334,13 @@ fn send(
 ) -> SqlResult<()> {
     let mut rows = || {
         let mut operator = plan.start_for(limit, cx)?;
-        let mut told = |row: &[Value]| {
+        let mut deliver = |row: &[Value]| {
             if let Some(sink) = &mut sink {
                 sink.row(row);
             }
         };
         while *n < limit
-            && let Some(given) = operator.each(limit - *n, cx, &mut told)?
+            && let Some(given) = operator.each(limit - *n, cx, &mut deliver)?
         {
             *n += given;
         }
@@ -362,8 +362,12 @@ fn change_rows(dml: &Dml, sink: &mut dyn ResultSink, cx: &mut Cx<'_>) -> SqlResu
         sink.columns(&columns);
     }
     let n = dml.run(cx).map_err(|e| {
-        let told = heading.is_some() && versioning::is_stale(&e);
-        if told { e.with_state(2) } else { e }
+        let cannot_begin_again = heading.is_some() && versioning::is_stale(&e);
+        if cannot_begin_again {
+            e.with_state(2)
+        } else {
+            e
+        }
     })?;
     cx.send_output(&mut |row| sink.row(row))?;
     Ok(n)

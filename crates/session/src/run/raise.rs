@@ -40,14 +40,14 @@ impl Run<'_> {
 
     /// 3607 and 3606: errors of arithmetic that gave NULL, unless ARITHIGNORE is ON.
     #[inline]
-    pub(super) fn tell_forgiven(&mut self) {
+    pub(super) fn report_forgiven(&mut self) {
         if !self.session.options.ansi_warnings {
-            self.tell_if_forgiven();
+            self.report_if_forgiven();
         }
     }
 
     #[cold]
-    fn tell_if_forgiven(&mut self) {
+    fn report_if_forgiven(&mut self) {
         let noted = duramen_types::lenient::take();
         if self.session.options.arithignore {
             return;

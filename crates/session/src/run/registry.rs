@@ -42,7 +42,7 @@ impl Run<'_> {
         match found {
             Err(missing) => {
                 if !quiet {
-                    self.tell_missing(name, missing);
+                    self.report_missing(name, missing);
                 }
                 Ok(Called::with_status(1))
             }
@@ -66,19 +66,19 @@ impl Run<'_> {
     }
 
     /// 22001, with the error that Windows has for it.
-    fn tell_missing(&mut self, name: &str, missing: Missing) {
+    fn report_missing(&mut self, name: &str, missing: Missing) {
         let call = match missing {
             Missing::Key => "RegOpenKeyEx()",
             Missing::Value => "RegQueryValueEx()",
         };
         let text = "The system cannot find the file specified.";
         let args: [&dyn std::fmt::Display; 3] = [&call, &2, &text];
-        let told = SqlError {
+        let message = SqlError {
             procedure: Some(name.to_owned()),
             // Extended procedures give their messages a level of their own.
             severity: 1,
             ..SqlError::new(&messages::REGISTRY_CALL_FAILED, &args).at_line(self.line)
         };
-        self.sink.info(&told);
+        self.sink.info(&message);
     }
 }

@@ -48,9 +48,9 @@ impl Run<'_> {
         let instance = self.session.instance.clone();
         let (setting, before) = instance.settings.configure(&name, value)?;
         let args: [&dyn std::fmt::Display; 3] = [&setting.name, &before, &value];
-        let told = SqlError::new(&messages::CONFIGURATION_CHANGED, &args);
-        self.session.instance.log_of(self.session, &told.message);
-        self.sink.info(&told);
+        let message = SqlError::new(&messages::CONFIGURATION_CHANGED, &args);
+        self.session.instance.log_of(self.session, &message.message);
+        self.sink.info(&message);
         Ok(Called::with_status(0))
     }
 
@@ -131,9 +131,9 @@ impl Run<'_> {
             return Err(not_supported("SHUTDOWN of an embedded server").into());
         };
         let login = self.session.login.user.clone();
-        let told = SqlError::new(&messages::SHUTDOWN_BY_LOGIN, &[&login]);
-        self.session.instance.log_of(self.session, &told.message);
-        self.sink.info(&told);
+        let message = SqlError::new(&messages::SHUTDOWN_BY_LOGIN, &[&login]);
+        self.session.instance.log_of(self.session, &message.message);
+        self.sink.info(&message);
         self.done(None, command::OTHER, false);
         stop(nowait);
         Ok(())

@@ -258,8 +258,8 @@ impl Run<'_> {
             };
             root.actual = Some(Actual(vec![(0, counts)]));
         }
-        if super::telling::plans_are_wanted() {
-            self.tell_plan_run(at, &(lines.clone(), degree), took.clone())?;
+        if super::reporting::plans_are_wanted() {
+            self.report_plan_run(at, &(lines.clone(), degree), took.clone())?;
         }
         let rows = self.session.state.rowcount;
         if self.session.options.statistics_profile {
@@ -281,7 +281,7 @@ impl Run<'_> {
     }
 
     /// The same as an event.
-    fn tell_plan_run(&self, at: usize, planned: &Planned, took: Took) -> RunResult<()> {
+    fn report_plan_run(&self, at: usize, planned: &Planned, took: Took) -> RunResult<()> {
         let of = self.program.stats.module();
         let root = planned.0.first();
         let estimate = |of: fn(&PlanLine) -> f64| root.map_or(0, |r| of(r).round() as u64);

@@ -32,7 +32,7 @@ impl Stopwatch {
     }
 
     /// The message with both times, in milliseconds.
-    fn told(&self, message: &'static messages::Message) -> SqlError {
+    fn message(&self, message: &'static messages::Message) -> SqlError {
         let (cpu, elapsed) = self.times();
         SqlError::new(message, &[&cpu.as_millis(), &elapsed.as_millis()])
     }
@@ -57,7 +57,7 @@ impl Stopwatch {
 
     /// 3613
     pub fn compiled(&self) -> SqlError {
-        self.told(&messages::COMPILE_TIMES)
+        self.message(&messages::COMPILE_TIMES)
     }
 }
 
@@ -124,7 +124,7 @@ impl Run<'_> {
         if io {
             duramen_observe::meter_reads();
         }
-        let wanted = super::telling::plans_are_wanted();
+        let wanted = super::reporting::plans_are_wanted();
         let counting = (self.session.options.profiled() || wanted) && !calls;
         let counting = counting.then(Arc::<Profile>::default);
         let around = std::mem::replace(&mut self.profile, counting.clone());
@@ -160,7 +160,7 @@ impl Run<'_> {
         if let Some(clock) = clock
             && self.session.options.statistics_time
         {
-            self.say(&clock.told(&messages::EXECUTION_TIMES), at);
+            self.say(&clock.message(&messages::EXECUTION_TIMES), at);
         }
         Ok(next)
     }

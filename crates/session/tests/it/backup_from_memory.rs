@@ -28,8 +28,11 @@ fn pages_in_memory_are_not_read_again() {
     let at = bytes.windows(8).position(|w| w == b"row-500-");
     disk.damage(path, at.expect("a page with the row") as u64, b"lost")
         .expect("damaged");
-    let told = run(&mut s, &format!("{BACKUP}, CHECKSUM"));
-    assert!(told.iter().any(|l| l.starts_with("Msg 3043,")), "{told:?}");
+    let reported = run(&mut s, &format!("{BACKUP}, CHECKSUM"));
+    assert!(
+        reported.iter().any(|l| l.starts_with("Msg 3043,")),
+        "{reported:?}"
+    );
     all(
         &mut s,
         &[

@@ -33,11 +33,12 @@ fn history_is_written_by_a_session_of_the_servers_own() {
     let killed = run(&mut login(&instance), "KILL 50");
     assert!(killed[0].starts_with("Msg 6107"), "{killed:?}");
     all(&mut s, &["COMMIT"]);
-    let told = backup.join().expect("it does not panic");
+    let reported = backup.join().expect("it does not panic");
     assert!(
-        told.last()
+        reported
+            .last()
             .is_some_and(|l| l.contains("BACKUP DATABASE successfully")),
-        "{told:?}"
+        "{reported:?}"
     );
     assert_eq!(run(&mut s, own)[1..], ["rows 0"]);
 }

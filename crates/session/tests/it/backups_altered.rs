@@ -295,12 +295,12 @@ fn init_overwrites_media_and_nothing_else() {
     let letter = b"Dear Sir or Madam, ".repeat(500);
     write(&env, "/data/b.bak", &letter);
     for with in ["INIT, SKIP", "FORMAT", "INIT, FORMAT, SKIP"] {
-        let told = run(&mut s, &backup(with));
+        let reported = run(&mut s, &backup(with));
         let denied =
             "Cannot open backup device '/data/b.bak'. Operating system error 5(Access is denied.).";
         assert!(
-            told[0].contains("Msg 3201") && told[0].ends_with(denied),
-            "{told:?}"
+            reported[0].contains("Msg 3201") && reported[0].ends_with(denied),
+            "{reported:?}"
         );
     }
     assert_eq!(bytes_of(&env, "/data/b.bak"), letter);

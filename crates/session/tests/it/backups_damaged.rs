@@ -45,7 +45,7 @@ fn backed_up_and_restored(s: &mut Session, with: &str) {
 }
 
 /// The pages that are suspect in both databases, and that the log tells of.
-fn told(s: &mut Session, pages: &[u32]) {
+fn reported(s: &mut Session, pages: &[u32]) {
     let in_b = listed(s);
     let in_c =
         "SELECT page_id FROM msdb.dbo.suspect_pages WHERE database_id = DB_ID('c') ORDER BY 1";
@@ -70,7 +70,7 @@ fn a_damaged_page_goes_along() {
         damage(&disk, page);
         let mut s = alone_on(&disk.env());
         backed_up_and_restored(&mut s, with);
-        told(&mut s, &[page]);
+        reported(&mut s, &[page]);
         // What is not damaged is there; what is stays so.
         assert_eq!(
             run(&mut s, "SELECT COUNT(*) FROM c.dbo.t WHERE id = 1")[1],
@@ -99,7 +99,7 @@ fn an_extent_without_a_sound_page_has_its_place() {
     }
     let mut s = alone_on(&disk.env());
     backed_up_and_restored(&mut s, "");
-    told(&mut s, &pages);
+    reported(&mut s, &pages);
 }
 
 #[test]

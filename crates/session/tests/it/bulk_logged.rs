@@ -24,7 +24,7 @@ fn one(s: &mut Session, sql: &str) -> String {
 }
 
 /// HasBulkLoggedData of a log backup.
-fn told(s: &mut Session, path: &str) -> String {
+fn reported(s: &mut Session, path: &str) -> String {
     let sql = format!(
         "SELECT TOP 1 has_bulk_logged_data FROM msdb.dbo.backupset b JOIN msdb.dbo.backupmediafamily f ON f.media_set_id = b.media_set_id WHERE f.physical_device_name = '{path}' ORDER BY backup_set_id DESC"
     );
@@ -80,7 +80,7 @@ fn a_log_backup_has_the_pages_that_no_record_has() {
             "BACKUP LOG b TO DISK = '/data/3.trn'",
         ],
     );
-    let flags = ["1", "c", "2", "3"].map(|n| told(&mut s, &format!("/data/{n}.trn")));
+    let flags = ["1", "c", "2", "3"].map(|n| reported(&mut s, &format!("/data/{n}.trn")));
     assert_eq!(flags, ["0", "1", "1", "0"]);
     all(
         &mut s,
@@ -164,7 +164,7 @@ fn a_chain_that_begins_anew_has_nothing_to_make_up_for() {
             "BACKUP LOG b TO DISK = '/data/1.trn'",
         ],
     );
-    assert_eq!(told(&mut s, "/data/1.trn"), "0");
+    assert_eq!(reported(&mut s, "/data/1.trn"), "0");
     // From BULK_LOGGED to FULL the chain goes on, and so do its marks.
     all(
         &mut s,
@@ -173,7 +173,7 @@ fn a_chain_that_begins_anew_has_nothing_to_make_up_for() {
             "BACKUP LOG b TO DISK = '/data/2.trn'",
         ],
     );
-    assert_eq!(told(&mut s, "/data/2.trn"), "1");
+    assert_eq!(reported(&mut s, "/data/2.trn"), "1");
 }
 
 #[test]

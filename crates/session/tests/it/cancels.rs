@@ -202,12 +202,12 @@ fn a_rollback_after_kill_is_shown() {
         "SELECT command, status, CASE WHEN percent_complete BETWEEN 0 AND 100 THEN 1 END FROM sys.dm_exec_requests WHERE session_id = {spid}"
     );
     let status = format!("KILL {spid} WITH STATUSONLY");
-    let (mut seen, mut told) = (Vec::new(), Vec::new());
+    let (mut seen, mut reported) = (Vec::new(), Vec::new());
     while !kill.is_finished() {
         let found = run(&mut s, &look);
         if found.len() > 2 {
             seen.push(found[1].clone());
-            told.extend(run(&mut s, &status));
+            reported.extend(run(&mut s, &status));
         }
     }
     assert!(kill.join().is_ok_and(|said| said.is_empty()));
@@ -216,7 +216,7 @@ fn a_rollback_after_kill_is_shown() {
         "{seen:?}"
     );
     let line = format!("SPID {spid}: Transaction rollback in progress. Estimated rollback");
-    assert!(told.iter().any(|l| l.contains(&line)), "{told:?}");
+    assert!(reported.iter().any(|l| l.contains(&line)), "{reported:?}");
     let after = run(&mut s, &status);
     assert!(
         after[0].starts_with("Msg 6120, Level 16, State 1"),

@@ -74,11 +74,11 @@ fn nothing_while(
         .map(|(mut s, work)| {
             let enough = enough.clone();
             duramen_os::thread::spawn("writer", move || {
-                let mut told = Vec::new();
+                let mut reported = Vec::new();
                 loop {
-                    told.extend(run(&mut s, &work));
+                    reported.extend(run(&mut s, &work));
                     if enough.load(Ordering::Acquire) {
-                        return told;
+                        return reported;
                     }
                 }
             })

@@ -74,12 +74,12 @@ fn a_compressed_chain_brings_back_every_row() {
     // Behind the medium's first 16 bytes they fill it.
     let sizes: usize = stored.iter().map(|n| n.parse().unwrap_or(0)).sum();
     assert_eq!(sizes, packed, "{stored:?}");
-    let told = run(
+    let reported = run(
         &mut s,
         "SELECT s.compressed_backup_size, m.is_compressed FROM msdb.dbo.backupset s JOIN msdb.dbo.backupmediaset m ON m.media_set_id = s.media_set_id WHERE is_copy_only = 0 ORDER BY backup_set_id",
     );
     let expected: Vec<String> = stored.iter().map(|n| format!("{n} | 1")).collect();
-    assert_eq!(told[1..4], expected);
+    assert_eq!(reported[1..4], expected);
     let dumped = "SELECT COUNT(*) FROM fn_dump_dblog(NULL, NULL, N'DISK', 3, N'b.bak') WHERE Operation = 'LOP_COMMIT_XACT'";
     assert_ne!(run(&mut s, dumped)[1], "0");
 }
@@ -102,16 +102,16 @@ fn compressed_stripes_are_one_set() {
     );
     assert_eq!(numbers(&mut s, "SELECT COUNT(*) FROM c.dbo.t"), "1500");
     // To nowhere it has a size as well, and the same one but for a header or two.
-    let told = run(
+    let reported = run(
         &mut s,
         "SELECT compressed_backup_size, backup_size FROM msdb.dbo.backupset ORDER BY backup_set_id",
     );
     let size = |row: &String| row.split(" | ").next().and_then(|n| n.parse::<i64>().ok());
     let (one, other) = (
-        size(&told[1]).expect("a size"),
-        size(&told[2]).expect("one"),
+        size(&reported[1]).expect("a size"),
+        size(&reported[2]).expect("one"),
     );
-    assert!((one - other).abs() < 60_000, "{told:?}");
+    assert!((one - other).abs() < 60_000, "{reported:?}");
     // Any bit of either is missed.
     let path = "/data/backup/s2.bak".as_ref();
     let file = env.disk.open(path, &Default::default()).expect("opens");

@@ -36,13 +36,16 @@ fn a_session_has_the_time_of_its_requests() {
     let start = time::thread_cpu();
     run(&mut a, &computing(100));
     let took = (time::thread_cpu() - start).as_millis() as i64;
-    let told = cpu_of(&mut b, spid) - before;
-    assert!((told - took).abs() <= 2 + took / 20, "{told} of {took} ms");
+    let reported = cpu_of(&mut b, spid) - before;
+    assert!(
+        (reported - took).abs() <= 2 + took / 20,
+        "{reported} of {took} ms"
+    );
     // Waiting is no computing, but it is elapsed.
     let columns = "SELECT total_elapsed_time FROM sys.dm_exec_sessions WHERE session_id = ";
     let elapsed = number(&mut b, &format!("{columns}{spid}"));
     run(&mut a, "WAITFOR DELAY '00:00:00.200'");
-    assert!(cpu_of(&mut b, spid) - before - told < 50);
+    assert!(cpu_of(&mut b, spid) - before - reported < 50);
     assert!(number(&mut b, &format!("{columns}{spid}")) - elapsed >= 190);
     let scheduled = format!(
         "SELECT total_elapsed_time - total_scheduled_time FROM sys.dm_exec_sessions WHERE session_id = {spid}"
@@ -53,7 +56,7 @@ fn a_session_has_the_time_of_its_requests() {
     // The processor that the session belongs to has it, also when the session has gone.
     let all = "SELECT SUM(total_cpu_usage_ms) FROM sys.dm_os_schedulers";
     let now = number(&mut b, all);
-    assert!(now >= told, "{now}");
+    assert!(now >= reported, "{now}");
     drop(a);
     assert!(number(&mut b, all) >= now);
     let rows = "SELECT COUNT(*) FROM sys.dm_os_schedulers WHERE status = 'VISIBLE ONLINE (DAC)' AND scheduler_id = 1048576";
@@ -122,9 +125,9 @@ fn a_parallel_plan_has_the_time_of_all_its_threads() {
     let start = time::process_cpu();
     let lines = run(&mut s, query);
     let whole = (time::process_cpu() - start).as_millis() as i64;
-    let told = lines.iter().rfind(|l| l.contains("Execution Times"));
-    let told = told.unwrap_or_else(|| panic!("{lines:?}"));
-    let cpu: i64 = told
+    let reported = lines.iter().rfind(|l| l.contains("Execution Times"));
+    let reported = reported.unwrap_or_else(|| panic!("{lines:?}"));
+    let cpu: i64 = reported
         .split("CPU time = ")
         .nth(1)
         .and_then(|t| t.split(' ').next())
@@ -200,8 +203,8 @@ fn errors_are_in_the_ring_and_of_their_session() {
         b.spid()
     );
     assert_eq!(number(&mut b, &own), 0);
-    let told = "SELECT TOP 1 CAST(record AS xml).value('(/Record/Exception/Error)[1]', 'int') FROM sys.dm_os_ring_buffers WHERE ring_buffer_type = 'RING_BUFFER_EXCEPTION' ORDER BY timestamp DESC";
-    assert_eq!(number(&mut b, told), 208);
+    let reported = "SELECT TOP 1 CAST(record AS xml).value('(/Record/Exception/Error)[1]', 'int') FROM sys.dm_os_ring_buffers WHERE ring_buffer_type = 'RING_BUFFER_EXCEPTION' ORDER BY timestamp DESC";
+    assert_eq!(number(&mut b, reported), 208);
     run(
         &mut b,
         "CREATE PROCEDURE deep AS SELECT nest_level FROM sys.dm_exec_requests WHERE session_id = @@SPID",

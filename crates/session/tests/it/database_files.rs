@@ -706,7 +706,7 @@ fn a_log_grows_by_the_smallest_vlf_at_least() {
     let size = "SELECT size FROM sys.master_files WHERE name = 'l' AND database_id = DB_ID('d')";
     assert_eq!(rows(&mut s, size), ["288"]);
     assert_eq!(run(&mut s, &grow(2880)), NOTHING);
-    let told = run(&mut s, &grow(2944));
-    assert!(told[0].starts_with("Msg 5040,"), "{told:?}");
+    let reported = run(&mut s, &grow(2944));
+    assert!(reported[0].starts_with("Msg 5040,"), "{reported:?}");
     assert_eq!(rows(&mut s, size), ["360"]);
 }

@@ -9,7 +9,7 @@ ADD EVENT sqlserver.error_reported(ACTION(sqlserver.sql_text) WHERE error_number
 ADD TARGET package0.event_file(SET filename = N'kept', max_rollover_files = 3)
 WITH (STARTUP_STATE = ON);
 CREATE EVENT SESSION asleep ON SERVER ADD EVENT sqlserver.sql_batch_completed ADD TARGET package0.ring_buffer";
-const HEARD: &str =
+const RECEIVED: &str =
     "SELECT COUNT(*) FROM sys.fn_xe_file_target_read_file(N'kept*.xel', NULL, NULL, NULL)";
 const NAMES: &str = "SELECT name FROM sys.dm_xe_sessions ORDER BY name";
 
@@ -24,7 +24,7 @@ fn sessions_come_back_with_the_server() {
     run(&mut s, "ALTER EVENT SESSION kept ON SERVER STATE = START");
     run(&mut s, "ALTER EVENT SESSION asleep ON SERVER STATE = START");
     run(&mut s, "RAISERROR('it''s kept', 16, 1)");
-    assert_eq!(run(&mut s, HEARD)[1], "1");
+    assert_eq!(run(&mut s, RECEIVED)[1], "1");
     run(&mut s, "RAISERROR('it''s kept', 16, 1)");
     drop(s);
 
@@ -32,7 +32,7 @@ fn sessions_come_back_with_the_server() {
     assert_eq!(run(&mut s, NAMES)[1..], ["kept", "system_health", "rows 2"]);
     run(&mut s, "RAISERROR('it''s kept', 16, 1)");
     // What came before the end and after the start, in a file of its own each.
-    assert_eq!(run(&mut s, HEARD)[1], "3");
+    assert_eq!(run(&mut s, RECEIVED)[1], "3");
     let files = "SELECT COUNT(DISTINCT file_name) FROM sys.fn_xe_file_target_read_file(N'kept*.xel', NULL, NULL, NULL)";
     assert_eq!(run(&mut s, files)[1], "2");
     run(
@@ -45,7 +45,7 @@ fn sessions_come_back_with_the_server() {
     let left = "SELECT name FROM sys.server_event_sessions";
     assert_eq!(run(&mut s, left)[1..], ["asleep", "rows 1"]);
     // The files stay.
-    assert_eq!(run(&mut s, HEARD)[1], "3");
+    assert_eq!(run(&mut s, RECEIVED)[1], "3");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_torn_record_ends_a_file() {
     run(&mut s, "ALTER EVENT SESSION kept ON SERVER STATE = START");
     for _ in 0..3 {
         run(&mut s, "RAISERROR('it''s kept', 16, 1)");
-        assert!(run(&mut s, HEARD).len() > 1);
+        assert!(run(&mut s, RECEIVED).len() > 1);
     }
     let last = "SELECT TOP 1 file_name, file_offset FROM sys.fn_xe_file_target_read_file(N'kept*.xel', NULL, NULL, NULL) ORDER BY file_offset DESC";
     let row = run(&mut s, last)[1].clone();
@@ -65,7 +65,7 @@ fn a_torn_record_ends_a_file() {
     let path = std::path::Path::new("/data/log").join(name);
     disk.damage(&path, offset.parse::<u64>().expect("an offset") + 12, b"?!")
         .expect("the file is there");
-    assert_eq!(run(&mut s, HEARD)[1], "2");
+    assert_eq!(run(&mut s, RECEIVED)[1], "2");
 }
 
 #[test]
@@ -138,10 +138,13 @@ fn nothing_is_lost_that_may_not_be() {
     let tally = "SELECT dropped_event_count + dropped_buffer_count, buffer_policy_desc, CASE WHEN blocked_event_fire_time > 0 THEN 1 ELSE 0 END,
         CASE WHEN dropped_buffer_count > 0 THEN 1 ELSE 0 END, CASE WHEN dropped_event_count > 0 THEN 1 ELSE 0 END
         FROM sys.dm_xe_sessions WHERE name IN (N'kept', N'single', N'several') ORDER BY name";
-    let told = run(&mut s, tally);
-    assert_eq!(told[1], "0 | block | 1 | 0 | 0");
+    let reported = run(&mut s, tally);
+    assert_eq!(reported[1], "0 | block | 1 | 0 | 0");
     // Whether these have lost something is a matter of speed; what they say of it is not.
-    for (line, policy, other) in [(&told[2], "drop_buffer", 4), (&told[3], "drop_event", 3)] {
+    for (line, policy, other) in [
+        (&reported[2], "drop_buffer", 4),
+        (&reported[3], "drop_event", 3),
+    ] {
         let fields: Vec<&str> = line.split(" | ").collect();
         assert_eq!((fields[1], fields[2], fields[other]), (policy, "0", "0"));
     }

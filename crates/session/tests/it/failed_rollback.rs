@@ -132,10 +132,10 @@ fn a_database_whose_rollback_fails_is_recovered_once_by_itself() {
                 drop(s);
             }
         }
-        let told = waits.join().expect("ends");
+        let reported = waits.join().expect("ends");
         assert!(
-            told.iter().any(|l| l.starts_with("Msg 9001, Level 21")),
-            "{how}: {told:?}"
+            reported.iter().any(|l| l.starts_with("Msg 9001, Level 21")),
+            "{how}: {reported:?}"
         );
         assert_eq!(settled(&instance), "ONLINE", "{how}");
         // Who was in it is out; who was not has noticed nothing.
@@ -205,8 +205,11 @@ fn emergency(disk: &Arc<SimDisk>, instance: &Arc<Instance>) {
     let shown = "SELECT state_desc, is_read_only, CAST(DATABASEPROPERTYEX('b', 'Status') AS varchar(20)), DATABASEPROPERTY('b', 'IsEmergencyMode') FROM sys.databases WHERE name = 'b'";
     assert_eq!(run(&mut s, shown)[1], "EMERGENCY | 1 | EMERGENCY | 1");
     // The damaged page is the one that could not be undone; others are read.
-    let told = run(&mut s, "SELECT a FROM b.dbo.t");
-    assert!(told.iter().any(|l| l.starts_with("Msg 824")), "{told:?}");
+    let reported = run(&mut s, "SELECT a FROM b.dbo.t");
+    assert!(
+        reported.iter().any(|l| l.starts_with("Msg 824")),
+        "{reported:?}"
+    );
     let mut s = login(instance);
     assert_eq!(run(&mut s, "SELECT COUNT(*) FROM b.sys.tables")[1], "1");
     for (sql, number) in [
@@ -219,11 +222,11 @@ fn emergency(disk: &Arc<SimDisk>, instance: &Arc<Instance>) {
         ("USE master; EXEC sp_detach_db b", 3707),
         ("ALTER DATABASE tempdb SET EMERGENCY", 5058),
     ] {
-        let told = run(&mut s, sql);
+        let reported = run(&mut s, sql);
         let first = format!("Msg {number},");
         assert!(
-            told.iter().any(|l| l.starts_with(&first)),
-            "{sql}: {told:?}"
+            reported.iter().any(|l| l.starts_with(&first)),
+            "{sql}: {reported:?}"
         );
     }
     let request = LoginRequest {
@@ -232,8 +235,8 @@ fn emergency(disk: &Arc<SimDisk>, instance: &Arc<Instance>) {
         ..LoginRequest::default()
     };
     let mut other = duramen_session::login(instance, &request).expect("known");
-    let told = run(&mut other, "USE b");
-    assert!(told[0].starts_with("Msg 916, Level 14"), "{told:?}");
+    let reported = run(&mut other, "USE b");
+    assert!(reported[0].starts_with("Msg 916, Level 14"), "{reported:?}");
     drop(other);
     // Its recovery fails as before.
     fine(&run(
@@ -242,8 +245,8 @@ fn emergency(disk: &Arc<SimDisk>, instance: &Arc<Instance>) {
     ));
     drop(s);
     let mut s = login(instance);
-    let told = run(&mut s, "ALTER DATABASE b SET ONLINE");
-    assert!(told[0].starts_with("Msg "), "{told:?}");
+    let reported = run(&mut s, "ALTER DATABASE b SET ONLINE");
+    assert!(reported[0].starts_with("Msg "), "{reported:?}");
     assert_eq!(state(instance), "SUSPECT");
     let left = Path::new("/data/b.mdf_MSSQL_EMERGENCY");
     assert!(!disk.env().disk.exists(left));

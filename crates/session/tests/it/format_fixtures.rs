@@ -95,10 +95,10 @@ fn make_a_fixture() {
     let instance = start(&disk.env());
     let (mut s, mut other) = (login(&instance), login(&instance));
     for sql in MAKE {
-        let told = run(&mut s, sql);
+        let reported = run(&mut s, sql);
         assert!(
-            told.iter().all(|l| !l.starts_with("Msg ")),
-            "{sql}: {told:?}"
+            reported.iter().all(|l| !l.starts_with("Msg ")),
+            "{sql}: {reported:?}"
         );
     }
     run(&mut other, OPEN_AT_THE_END);
@@ -190,11 +190,11 @@ fn says_this_version(disk: &SimDisk) {
 
 fn holds_what_it_held(s: &mut Session) {
     for (sql, answer) in ASKED {
-        let told = run(s, sql);
+        let reported = run(s, sql);
         assert_eq!(
-            told.get(1).map(String::as_str),
+            reported.get(1).map(String::as_str),
             Some(*answer),
-            "{sql}: {told:?}"
+            "{sql}: {reported:?}"
         );
     }
 }
@@ -207,8 +207,8 @@ fn opens_and_holds_what_it_held((version, fixture): (u8, &[u8])) {
     let mut s = alone_on(&disk.env());
     holds_what_it_held(&mut s);
     for db in ["f", "master", "model", "msdb"] {
-        let told = run(&mut s, &format!("DBCC CHECKDB ({db}) WITH NO_INFOMSGS"));
-        assert_eq!(told, Vec::<String>::new(), "{db}");
+        let reported = run(&mut s, &format!("DBCC CHECKDB ({db}) WITH NO_INFOMSGS"));
+        assert_eq!(reported, Vec::<String>::new(), "{db}");
     }
     says_this_version(&disk);
     // It can be written, and so can what its backups hold.
@@ -219,16 +219,16 @@ fn opens_and_holds_what_it_held((version, fixture): (u8, &[u8])) {
         "RESTORE LOG g FROM DISK = 'f.trn' WITH NORECOVERY",
         "RESTORE LOG g FROM DISK = 'next.trn'",
     ] {
-        let told = run(&mut s, sql);
+        let reported = run(&mut s, sql);
         assert!(
-            told.iter().all(|l| !l.starts_with("Msg ")),
-            "{sql}: {told:?}"
+            reported.iter().all(|l| !l.starts_with("Msg ")),
+            "{sql}: {reported:?}"
         );
     }
     let both = "SELECT (SELECT COUNT(*) FROM f.dbo.tree), (SELECT COUNT(*) FROM g.dbo.tree)";
     assert_eq!(run(&mut s, both)[1], "802 | 802");
-    let told = run(&mut s, "DBCC CHECKDB (g) WITH NO_INFOMSGS");
-    assert_eq!(told, Vec::<String>::new());
+    let reported = run(&mut s, "DBCC CHECKDB (g) WITH NO_INFOMSGS");
+    assert_eq!(reported, Vec::<String>::new());
     says_this_version(&disk);
     drop(s);
     let mut s = alone_on(&disk.env());
@@ -294,10 +294,10 @@ fn log_that_is_laid_into_older_files_raises_their_marks() {
         "RESTORE LOG g FROM DISK = 'f.trn' WITH NORECOVERY",
         "RESTORE LOG g FROM DISK = 'next.trn' WITH NORECOVERY",
     ] {
-        let told = run(&mut s, sql);
+        let reported = run(&mut s, sql);
         assert!(
-            told.iter().all(|l| !l.starts_with("Msg ")),
-            "{sql}: {told:?}"
+            reported.iter().all(|l| !l.starts_with("Msg ")),
+            "{sql}: {reported:?}"
         );
         assert_eq!(version(), Some(FORMAT_VERSION));
     }
@@ -316,8 +316,11 @@ fn a_log_file_whose_mark_is_half_raised_can_be_attached() {
     let last = mark.unwrap() as u64 + 15;
     disk.damage(log, last, b"1").unwrap();
     let attach = "CREATE DATABASE f ON (FILENAME = 'C:\\f.mdf') FOR ATTACH";
-    let told = run(&mut s, attach);
-    assert!(told.iter().all(|l| !l.starts_with("Msg ")), "{told:?}");
+    let reported = run(&mut s, attach);
+    assert!(
+        reported.iter().all(|l| !l.starts_with("Msg ")),
+        "{reported:?}"
+    );
     holds_what_it_held(&mut s);
     says_this_version(&disk);
 }
@@ -405,15 +408,18 @@ fn a_newer_database_is_refused_alone() {
         let before = contents(&disk, files);
         {
             let mut s = alone_on(&disk.env());
-            let told = run(&mut s, "USE f");
+            let reported = run(&mut s, "USE f");
             assert!(
-                told[0].starts_with("Msg 948")
-                    || told[0].starts_with("Msg 945")
-                    || told[0].starts_with("Msg 926"),
-                "{told:?}"
+                reported[0].starts_with("Msg 948")
+                    || reported[0].starts_with("Msg 945")
+                    || reported[0].starts_with("Msg 926"),
+                "{reported:?}"
             );
-            let told = run(&mut s, "ALTER DATABASE f SET ONLINE");
-            assert!(told[0].starts_with("Msg 948, Level 20"), "{path}: {told:?}");
+            let reported = run(&mut s, "ALTER DATABASE f SET ONLINE");
+            assert!(
+                reported[0].starts_with("Msg 948, Level 20"),
+                "{path}: {reported:?}"
+            );
             assert!(run(&mut s, "SELECT 1")[1] == "1");
         }
         let after = contents(&disk, files);

@@ -74,10 +74,10 @@ fn a_new_database_fits_into_the_smallest_log() {
         );
         assert_eq!(run(&mut session, &make), Vec::<String>::new());
         run(&mut session, &format!("USE f{kb}"));
-        let told = run(
+        let reported = run(
             &mut session,
             "CREATE TABLE t (a int); INSERT t VALUES (1); SELECT a FROM t; DBCC CHECKDB WITH NO_INFOMSGS",
         );
-        assert_eq!(told, ["rows 1", "(a int)", "1", "rows 1"], "{kb}");
+        assert_eq!(reported, ["rows 1", "(a int)", "1", "rows 1"], "{kb}");
     }
 }

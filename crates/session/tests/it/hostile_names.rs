@@ -114,10 +114,10 @@ impl World {
 }
 
 fn quiet(s: &mut Session, sql: &str) {
-    let told = run(s, sql);
+    let reported = run(s, sql);
     assert!(
-        told.iter().all(|l| !l.starts_with("Msg ")),
-        "{sql}: {told:?}"
+        reported.iter().all(|l| !l.starts_with("Msg ")),
+        "{sql}: {reported:?}"
     );
 }
 
@@ -277,8 +277,8 @@ fn no_name_leads_to_a_file_that_is_open() {
         let s = if as_bob { &mut other } else { &mut sa };
         let outside = world.outside();
         let sql = statement(&name, &world, &mut rng, n);
-        let told = run(s, &sql);
-        match told.iter().any(|l| l.starts_with("Msg ")) {
+        let reported = run(s, &sql);
+        match reported.iter().any(|l| l.starts_with("Msg ")) {
             true => refused += 1,
             false => done += 1,
         }
@@ -286,11 +286,11 @@ fn no_name_leads_to_a_file_that_is_open() {
         for (at, path) in world.victims.iter().enumerate() {
             assert!(
                 now[at] == before[at],
-                "{path:?} has changed: {sql}: {told:?}"
+                "{path:?} has changed: {sql}: {reported:?}"
             );
         }
         if as_bob {
-            assert_eq!(world.outside(), outside, "{sql}: {told:?}");
+            assert_eq!(world.outside(), outside, "{sql}: {reported:?}");
         }
         // Where a connection has ended, another one goes on.
         if run(s, "SELECT 1").get(1).is_none_or(|l| l != "1") {
@@ -304,8 +304,8 @@ fn no_name_leads_to_a_file_that_is_open() {
     assert!(refused > rounds / 2, "{refused} refused, {done} done");
     drop(lock);
     for db in ["master", "own"] {
-        let told = run(&mut sa, &format!("DBCC CHECKDB ({db}) WITH NO_INFOMSGS"));
-        assert_eq!(told, Vec::<String>::new(), "{db}");
+        let reported = run(&mut sa, &format!("DBCC CHECKDB ({db}) WITH NO_INFOMSGS"));
+        assert_eq!(reported, Vec::<String>::new(), "{db}");
     }
 }
 

@@ -158,14 +158,14 @@ fn try_seed(seed: u64) {
     run(&mut s, "CREATE DATABASE a CREATE DATABASE b");
     run(&mut s, "USE a");
     let mut model = Model::default();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..300 {
         let (sql, ends) = model.step(&mut rng);
         let lines = run(&mut s, &sql);
         let errors = lines.iter().filter_map(|l| l.strip_prefix("Msg "));
         let mut numbers = errors.filter_map(|l| l.split(',').next()?.parse::<i32>().ok());
         let number = numbers.next_back();
-        told.push(format!("{sql} -- {number:?}"));
+        reported.push(format!("{sql} -- {number:?}"));
         let expected = ends.first().copied();
         let holder = model.holder();
         // Errors that end the transaction, too.
@@ -174,7 +174,7 @@ fn try_seed(seed: u64) {
         {
             model.tables = before;
         }
-        assert_eq!(number, expected, "seed {seed}: {told:#?}\n{lines:#?}");
+        assert_eq!(number, expected, "seed {seed}: {reported:#?}\n{lines:#?}");
         if expected == Some(8107) {
             let holder = holder.expect("somebody has it");
             let full = match holder.starts_with('#') {
@@ -183,7 +183,7 @@ fn try_seed(seed: u64) {
             };
             assert!(
                 lines[0].contains(&full),
-                "seed {seed}: {full}: {told:#?}\n{lines:#?}"
+                "seed {seed}: {full}: {reported:#?}\n{lines:#?}"
             );
         }
     }

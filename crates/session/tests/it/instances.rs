@@ -23,12 +23,12 @@ fn what_another_instance_does_is_not_told_or_counted() {
     run(&mut o, work);
 
     assert_eq!(run(&mut w, counted), before);
-    let told =
+    let reported =
         "SET NOCOUNT ON; CREATE TABLE #l (at datetime, who nvarchar(12), text nvarchar(3999))
                 INSERT #l EXEC xp_readerrorlog 0, 1, N'Zeroing'
                 SELECT text FROM #l WHERE text NOT LIKE '%mine%'
                 SELECT COUNT(*) FROM #l WHERE text LIKE '%mine%'";
-    let told = run(&mut w, told);
-    assert_eq!(told, ["(text nvarchar(3999))", "( int)", "2"]);
+    let reported = run(&mut w, reported);
+    assert_eq!(reported, ["(text nvarchar(3999))", "( int)", "2"]);
     drop((w, o));
 }

@@ -71,10 +71,10 @@ fn rows_of_triggers_and_of_output_wait_in_a_file() {
     ] {
         quiet(&mut s, sql);
     }
-    let told = quiet(&mut s, "SELECT n, s, d FROM told ORDER BY n DESC");
+    let reported = quiet(&mut s, "SELECT n, s, d FROM told ORDER BY n DESC");
     let (all, even) = (ROWS * (ROWS + 1) / 2, ROWS / 2 * (ROWS / 2 + 1));
     assert_eq!(
-        told[1..3],
+        reported[1..3],
         [
             format!("{ROWS} | {all} | 0"),
             format!("{} | {even} | {}", ROWS / 2, ROWS / 2)

@@ -251,9 +251,12 @@ mod files {
     }
 
     fn is_whole(s: &mut Session) {
-        let told = run(s, ROWS);
+        let reported = run(s, ROWS);
         let [rows, loaded] = expected();
-        assert!(told.contains(&rows) && told.contains(&loaded), "{told:?}");
+        assert!(
+            reported.contains(&rows) && reported.contains(&loaded),
+            "{reported:?}"
+        );
         is_sound(s);
     }
 
@@ -265,8 +268,11 @@ mod files {
         let mut s = login(&instance);
         assert_eq!(state(&mut s), "RECOVERY_PENDING");
         // Nothing of it may be restored while nobody has the end of its log.
-        let told = run(&mut s, FROM_FULL);
-        assert!(told.iter().any(|l| l.starts_with("Msg 3117")), "{told:?}");
+        let reported = run(&mut s, FROM_FULL);
+        assert!(
+            reported.iter().any(|l| l.starts_with("Msg 3117")),
+            "{reported:?}"
+        );
         all(
             &mut s,
             &[
@@ -281,8 +287,11 @@ mod files {
         let instance = start(&disk.env());
         let mut s = login(&instance);
         assert_eq!(state(&mut s), "RESTORING");
-        let told = run(&mut s, "RESTORE DATABASE b WITH RECOVERY");
-        assert!(told.iter().any(|l| l.starts_with("Msg 4333")), "{told:?}");
+        let reported = run(&mut s, "RESTORE DATABASE b WITH RECOVERY");
+        assert!(
+            reported.iter().any(|l| l.starts_with("Msg 4333")),
+            "{reported:?}"
+        );
         all(
             &mut s,
             &[
@@ -340,7 +349,7 @@ mod files {
             ],
         );
         is_whole(&mut s);
-        let told = run(&mut s, "SELECT COUNT(*) FROM b.dbo.t WHERE pad = 'behind'");
-        assert_eq!(told[1], "7");
+        let reported = run(&mut s, "SELECT COUNT(*) FROM b.dbo.t WHERE pad = 'behind'");
+        assert_eq!(reported[1], "7");
     }
 }

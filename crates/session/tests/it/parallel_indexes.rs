@@ -127,20 +127,23 @@ fn statistics_of_a_statement_tell_its_degree() {
     let sql = "SELECT g, COUNT(*) AS told FROM heap GROUP BY g";
     run(&mut s, sql);
     run(&mut s, sql);
-    let told = run(
+    let reported = run(
         &mut s,
         "SELECT min_dop, max_dop, last_dop, total_dop FROM sys.dm_exec_query_stats AS q \
          CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) AS t WHERE t.text LIKE 'SELECT g, COUNT(*) AS told%'",
     );
-    assert!(told.contains(&"4 | 4 | 4 | 8".to_owned()), "{told:?}");
+    assert!(
+        reported.contains(&"4 | 4 | 4 | 8".to_owned()),
+        "{reported:?}"
+    );
     let one = "SELECT g, COUNT(*) AS single FROM heap GROUP BY g OPTION (MAXDOP 1)";
     run(&mut s, one);
-    let told = run(
+    let reported = run(
         &mut s,
         "SELECT min_dop, max_dop FROM sys.dm_exec_query_stats AS q \
          CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) AS t WHERE t.text LIKE 'SELECT g, COUNT(*) AS single%'",
     );
-    assert!(told.contains(&"1 | 1".to_owned()), "{told:?}");
+    assert!(reported.contains(&"1 | 1".to_owned()), "{reported:?}");
 }
 
 /// What several threads read goes into tables as what one reads does.

@@ -183,10 +183,10 @@ fn documents_have_the_shape_of_the_schema() {
         "CREATE TABLE parts (k int NOT NULL, v int) ON ps (k)",
         "INSERT t SELECT value, value % 97, 'x', 1 FROM GENERATE_SERIES(1, 2000)",
     ] {
-        let told = run(&mut s, text);
+        let reported = run(&mut s, text);
         assert!(
-            !told.iter().any(|l| l.starts_with("Msg")),
-            "{text}: {told:?}"
+            !reported.iter().any(|l| l.starts_with("Msg")),
+            "{text}: {reported:?}"
         );
     }
     run(&mut s, "SET SHOWPLAN_XML ON");

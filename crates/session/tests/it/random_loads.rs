@@ -316,7 +316,7 @@ fn seed(seed: u64) -> Result<usize, String> {
         for _ in 0..LOADS {
             let sql = load(&mut r, &shape, rows);
             let [a, b] = ["a", "b"].map(|t| said(&mut s, &sql, t));
-            let tell = |what: &str| {
+            let describe = |what: &str| {
                 format!(
                     "pair {pair}: {what}\n{}\n{:?}\n{sql}",
                     shape.columns.join(", "),
@@ -326,7 +326,7 @@ fn seed(seed: u64) -> Result<usize, String> {
             let failed = |lines: &[String]| lines.iter().any(|l| l.starts_with("Msg"));
             // Of several rows that are wrong, the one that is met first depends on how many are read together.
             if a != b && !(failed(&a) && failed(&b)) {
-                return Err(tell(&format!("{a:?} or {b:?}")));
+                return Err(describe(&format!("{a:?} or {b:?}")));
             }
             let failed = failed(&a);
             let bytes = shape
@@ -341,14 +341,14 @@ fn seed(seed: u64) -> Result<usize, String> {
             );
             let differ = quiet(&mut s, &differ);
             if differ[1] != "0 | 0 | 0" {
-                return Err(tell(&format!("{differ:?}")));
+                return Err(describe(&format!("{differ:?}")));
             }
             let sound = run(
                 &mut s,
                 "DBCC CHECKTABLE (a) WITH NO_INFOMSGS; DBCC CHECKTABLE (b) WITH NO_INFOMSGS",
             );
             if sound.iter().any(|l| l.starts_with("Msg")) {
-                return Err(tell(&format!("{sound:?}")));
+                return Err(describe(&format!("{sound:?}")));
             }
             // Of rows that failed each may have taken other numbers.
             if failed {

@@ -84,21 +84,21 @@ fn users_come_in_while_a_database_is_recovered() {
     let mut s = login(&instance);
     let states = "SELECT state, state_desc, DATABASEPROPERTYEX(name, 'Status') FROM sys.databases \
                   WHERE name = 'late'";
-    let told = run(&mut s, states);
-    assert_eq!(told[1], "2 | RECOVERING | RECOVERING");
+    let reported = run(&mut s, states);
+    assert_eq!(reported[1], "2 | RECOVERING | RECOVERING");
     for sql in [
         "USE late",
         "SELECT * FROM late.dbo.t",
         "DROP DATABASE late",
         "DBCC CHECKDB (late)",
     ] {
-        let told = run(&mut s, sql);
+        let reported = run(&mut s, sql);
         let text = "Msg 922, Level 14, State 1, Line 1: Database 'late' is being recovered. \
                     Waiting until recovery is finished.";
-        assert_eq!(told.last().map(String::as_str), Some(text), "{sql}");
+        assert_eq!(reported.last().map(String::as_str), Some(text), "{sql}");
     }
-    let told = run(&mut s, "CREATE DATABASE late");
-    assert!(told[0].starts_with("Msg 1801"), "{told:?}");
+    let reported = run(&mut s, "CREATE DATABASE late");
+    assert!(reported[0].starts_with("Msg 1801"), "{reported:?}");
     let request = LoginRequest {
         user: "sa".to_owned(),
         password: "Secret-1".to_owned(),
@@ -116,13 +116,13 @@ fn users_come_in_while_a_database_is_recovered() {
                     CASE WHEN session_id < 51 THEN 1 END \
                     FROM sys.dm_exec_requests WHERE command = 'DB STARTUP' \
                     AND database_id = (SELECT database_id FROM sys.databases WHERE name = 'late')";
-    let told = run(&mut s, requests);
+    let reported = run(&mut s, requests);
     assert!(
-        told[1].starts_with("DB STARTUP | background | "),
-        "{told:?}"
+        reported[1].starts_with("DB STARTUP | background | "),
+        "{reported:?}"
     );
-    assert!(told[1].ends_with("| 1 | 1"), "{told:?}");
-    assert_eq!(told[2], "rows 1");
+    assert!(reported[1].ends_with("| 1 | 1"), "{reported:?}");
+    assert_eq!(reported[2], "rows 1");
     gate.release();
     instance.databases.wait_until_open();
     assert_eq!(run(&mut s, states)[1], "0 | ONLINE | ONLINE");
@@ -164,8 +164,11 @@ fn a_recovery_that_a_shutdown_interrupts_is_finished_by_the_next_start() {
     }
     gate.release();
     ending.join().expect("no panic").expect("a clean end");
-    let told = gate.lines.lock().join("\n");
-    assert!(!told.contains("rolled back in database 'late'"), "{told}");
+    let reported = gate.lines.lock().join("\n");
+    assert!(
+        !reported.contains("rolled back in database 'late'"),
+        "{reported}"
+    );
     let instance = start(&disk.env());
     let mut s = login(&instance);
     assert_eq!(run(&mut s, "SELECT COUNT(*) FROM late.dbo.t")[1], "1");

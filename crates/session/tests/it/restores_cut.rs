@@ -111,8 +111,8 @@ fn one_that_is_pending_can_be_dropped() {
     disk.clear_faults();
     all(&mut s, &["DROP DATABASE b"]);
     for file in ["b.mdf", "b.ldf"] {
-        let beside = format!("/data/{file}~restoring");
-        assert!(!disk.env().disk.exists(beside.as_ref()), "{beside}");
+        let restoring = format!("/data/{file}~restoring");
+        assert!(!disk.env().disk.exists(restoring.as_ref()), "{restoring}");
     }
     all(&mut s, &[RESTORE]);
     assert_eq!(rows(&mut s), TWO);

@@ -359,13 +359,13 @@ fn what_is_others_never_comes_back() {
         let sql = statement(&mut r, &rows);
         let (name, s) = &mut sessions[at];
         let lines = run(s, &sql);
-        let heard = lines.join("\n");
-        let upper = heard.to_uppercase();
+        let reply = lines.join("\n");
+        let upper = reply.to_uppercase();
         // db_securityadmin holds VIEW DEFINITION.
-        let told = |m: &String| *name == "security" && *m == TEXT;
+        let is_allowed = |m: &String| *name == "security" && *m == TEXT;
         let mark = marks
             .iter()
-            .find(|m| upper.contains(&m.to_uppercase()) && !told(m));
+            .find(|m| upper.contains(&m.to_uppercase()) && !is_allowed(m));
         if let Some(mark) = mark {
             wrong.push(format!("{name}: {sql}: {mark} came back"));
         }

@@ -56,20 +56,20 @@ fn seen(s: &mut Session) -> Vec<String> {
 }
 
 /// Statements until the dice or the transaction ends them, with savepoints that are gone back to.
-fn work(s: &mut Session, rng: &mut Rng, told: &mut Vec<String>) {
+fn work(s: &mut Session, rng: &mut Rng, reported: &mut Vec<String>) {
     let mut saved: Option<Vec<String>> = None;
     for _ in 0..2 + rng.below(7) {
         match (rng.below(6), saved.take()) {
             (0, None) => {
                 run(s, "SAVE TRAN s");
-                told.push("SAVE TRAN s".to_owned());
+                reported.push("SAVE TRAN s".to_owned());
                 saved = Some(seen(s));
             }
             (0, Some(was)) => {
-                told.push("ROLLBACK TRAN s".to_owned());
+                reported.push("ROLLBACK TRAN s".to_owned());
                 let lines = run(s, "ROLLBACK TRAN s");
-                assert_eq!(lines, Vec::<String>::new(), "{told:#?}");
-                assert_eq!(seen(s), was, "{told:#?}");
+                assert_eq!(lines, Vec::<String>::new(), "{reported:#?}");
+                assert_eq!(seen(s), was, "{reported:#?}");
             }
             (_, kept) => {
                 saved = kept;
@@ -77,8 +77,8 @@ fn work(s: &mut Session, rng: &mut Rng, told: &mut Vec<String>) {
                 let lines = run(s, &sql);
                 let error = lines.iter().find(|l| l.starts_with("Msg"));
                 let deep = error.is_some_and(|l| l.contains("Level 2"));
-                told.push(format!("{sql} -- {}", error.map_or("", |e| e)));
-                assert!(!deep, "{told:#?}");
+                reported.push(format!("{sql} -- {}", error.map_or("", |e| e)));
+                assert!(!deep, "{reported:#?}");
                 if run(s, "SELECT @@TRANCOUNT")[1] == "0" {
                     return;
                 }
@@ -87,7 +87,7 @@ fn work(s: &mut Session, rng: &mut Rng, told: &mut Vec<String>) {
     }
 }
 
-fn sound(s: &mut Session, told: &[String]) {
+fn sound(s: &mut Session, reported: &[String]) {
     let lines = run(
         s,
         "DBCC CHECKDB WITH NO_INFOMSGS; SELECT COUNT(*) FROM sys.dm_tran_database_transactions WHERE database_transaction_begin_lsn IS NOT NULL",
@@ -95,16 +95,16 @@ fn sound(s: &mut Session, told: &[String]) {
     assert_eq!(
         lines.get(1).map(String::as_str),
         Some("0"),
-        "{lines:?} {told:#?}"
+        "{lines:?} {reported:#?}"
     );
 }
 
-fn enter(instance: &Arc<Instance>, told: &[String]) -> Session {
+fn enter(instance: &Arc<Instance>, reported: &[String]) -> Session {
     let mut s = login(instance);
     let lines = run(&mut s, "USE d");
     assert!(
         lines[0].starts_with("Changed database context"),
-        "{lines:?} {told:#?}"
+        "{lines:?} {reported:#?}"
     );
     s
 }
@@ -114,35 +114,35 @@ fn one(seed: u64) {
     let mut disk = SimDisk::new(seed);
     let mut instance = start(&disk.env());
     run(&mut login(&instance), "CREATE DATABASE d");
-    let mut told = vec![format!("seed {seed}")];
+    let mut reported = vec![format!("seed {seed}")];
     for round in 0..24 {
-        let mut s = enter(&instance, &told);
+        let mut s = enter(&instance, &reported);
         let was = seen(&mut s);
-        told.push("BEGIN TRAN".to_owned());
+        reported.push("BEGIN TRAN".to_owned());
         run(&mut s, "BEGIN TRAN");
-        work(&mut s, &mut rng, &mut told);
+        work(&mut s, &mut rng, &mut reported);
         if run(&mut s, "SELECT @@TRANCOUNT")[1] == "0" {
             // Its own errors have ended it.
-            assert_eq!(seen(&mut s), was, "{told:#?}");
+            assert_eq!(seen(&mut s), was, "{reported:#?}");
             continue;
         }
         let now = seen(&mut s);
         let end = rng.below(6);
-        told.push(format!("-- end {end}"));
+        reported.push(format!("-- end {end}"));
         match end {
             0 | 1 => {
                 let lines = run(&mut s, "ROLLBACK");
-                assert_eq!(lines, Vec::<String>::new(), "{told:#?}");
-                assert_eq!(seen(&mut s), was, "{told:#?}");
+                assert_eq!(lines, Vec::<String>::new(), "{reported:#?}");
+                assert_eq!(seen(&mut s), was, "{reported:#?}");
             }
             2 => {
                 drop(s);
-                assert_eq!(seen(&mut enter(&instance, &told)), was, "{told:#?}");
+                assert_eq!(seen(&mut enter(&instance, &reported)), was, "{reported:#?}");
             }
             3 => {
                 let lines = run(&mut s, "COMMIT");
-                assert_eq!(lines, Vec::<String>::new(), "{told:#?}");
-                assert_eq!(seen(&mut s), now, "{told:#?}");
+                assert_eq!(lines, Vec::<String>::new(), "{reported:#?}");
+                assert_eq!(seen(&mut s), now, "{reported:#?}");
             }
             _ => {
                 // Power fails, now and then also while that is recovered from.
@@ -150,7 +150,7 @@ fn one(seed: u64) {
                 if commits {
                     run(&mut s, "COMMIT");
                 }
-                run(&mut enter(&instance, &told), "EXEC sys.sp_flush_log");
+                run(&mut enter(&instance, &reported), "EXEC sys.sp_flush_log");
                 let crashed = disk.crash(seed + round);
                 drop(s);
                 drop(instance);
@@ -164,14 +164,14 @@ fn one(seed: u64) {
                     }
                 }
                 instance = start(&disk.env());
-                let mut s = enter(&instance, &told);
+                let mut s = enter(&instance, &reported);
                 let wanted = if commits { &now } else { &was };
-                assert_eq!(&seen(&mut s), wanted, "{told:#?}");
-                sound(&mut s, &told);
+                assert_eq!(&seen(&mut s), wanted, "{reported:#?}");
+                sound(&mut s, &reported);
             }
         }
     }
-    sound(&mut enter(&instance, &told), &told);
+    sound(&mut enter(&instance, &reported), &reported);
 }
 
 #[test]

@@ -113,8 +113,8 @@ fn rows(session: &mut Session, sql: &str) -> Vec<String> {
         !lines.iter().any(|l| l.starts_with("Msg")),
         "{sql}: {lines:?}"
     );
-    let told = |l: &&String| !["(", "rows ", "Warning:"].iter().any(|w| l.starts_with(w));
-    lines.iter().filter(told).cloned().collect()
+    let reported = |l: &&String| !["(", "rows ", "Warning:"].iter().any(|w| l.starts_with(w));
+    lines.iter().filter(reported).cloned().collect()
 }
 
 #[test]

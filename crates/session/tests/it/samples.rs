@@ -57,8 +57,8 @@ fn install(s: &mut Session, text: &str) -> Vec<String> {
         if line.trim().eq_ignore_ascii_case("go") {
             if !batch.trim().is_empty() {
                 let lines = run(s, &batch);
-                let told = lines.into_iter().filter(|l| !l.starts_with("rows "));
-                said.extend(told);
+                let reported = lines.into_iter().filter(|l| !l.starts_with("rows "));
+                said.extend(reported);
             }
             batch.clear();
         } else {

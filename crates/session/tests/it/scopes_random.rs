@@ -163,14 +163,18 @@ fn try_seed(seed: u64) {
         run(&mut s, STATE);
         let before = run(&mut s, STATE);
         let sql = format!("EXEC('{}')", quoted(&program(&mut rng, DEEPEST)));
-        let told = run(&mut s, &sql);
+        let reported = run(&mut s, &sql);
         assert!(
-            !told.iter().any(|l| l.contains("Level 2")),
-            "seed {seed}: {sql}\n{told:#?}"
+            !reported.iter().any(|l| l.contains("Level 2")),
+            "seed {seed}: {sql}\n{reported:#?}"
         );
         // What IMPLICIT_TRANSACTIONS, or a RETURN before its COMMIT, has left open is its caller's.
         run(&mut s, "IF @@TRANCOUNT > 0 ROLLBACK");
-        assert_eq!(run(&mut s, STATE), before, "seed {seed}: {sql}\n{told:#?}");
+        assert_eq!(
+            run(&mut s, STATE),
+            before,
+            "seed {seed}: {sql}\n{reported:#?}"
+        );
     }
 }
 

@@ -81,11 +81,11 @@ fn backups_have_checksums_by_default_when_asked_to() {
             "BACKUP DATABASE b TO DISK = '/data/2.bak' WITH NO_CHECKSUM",
         ],
     );
-    let told = run(
+    let reported = run(
         &mut s,
         "SELECT has_backup_checksums FROM msdb.dbo.backupset ORDER BY backup_set_id",
     );
-    assert_eq!(told[1..3], ["1", "0"]);
+    assert_eq!(reported[1..3], ["1", "0"]);
 }
 
 #[test]

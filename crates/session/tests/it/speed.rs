@@ -116,7 +116,7 @@ fn speed_of_joins() {
     let instance = instance();
     let mut session = login(&instance);
     let rows = turns(1_000, 100_000);
-    let told = run(
+    let reported = run(
         &mut session,
         "SET NOCOUNT ON;
          CREATE TABLE d (d int);
@@ -124,7 +124,7 @@ fn speed_of_joins() {
          CREATE TABLE l (id int PRIMARY KEY, v int, w varchar(20));
          CREATE TABLE r (id int PRIMARY KEY, v int, w varchar(20))",
     );
-    assert_eq!(told, Vec::<String>::new());
+    assert_eq!(reported, Vec::<String>::new());
     let numbers = format!(
         "SELECT n, n % 7, 'some text' FROM (SELECT a.d + b.d * 10 + c.d * 100 + e.d * 1000 + f.d * 10000 AS n
             FROM d a CROSS JOIN d b CROSS JOIN d c CROSS JOIN d e CROSS JOIN d f) AS all_n WHERE n < {rows}"

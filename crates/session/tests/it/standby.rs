@@ -6,16 +6,20 @@ use duramen_session::Session;
 use super::{login, run, start};
 
 fn quiet(s: &mut Session, sql: &str) {
-    let told = run(s, sql);
+    let reported = run(s, sql);
     assert!(
-        told.iter().all(|l| !l.starts_with("Msg ")),
-        "{sql}: {told:?}"
+        reported.iter().all(|l| !l.starts_with("Msg ")),
+        "{sql}: {reported:?}"
     );
 }
 
 fn rows(s: &mut Session) -> String {
-    let told = run(s, "SELECT COUNT(*), MIN(id), MAX(id) FROM copy.dbo.t");
-    told.get(1).or(told.first()).cloned().unwrap_or_default()
+    let reported = run(s, "SELECT COUNT(*), MIN(id), MAX(id) FROM copy.dbo.t");
+    reported
+        .get(1)
+        .or(reported.first())
+        .cloned()
+        .unwrap_or_default()
 }
 
 fn state(s: &mut Session) -> String {
@@ -120,12 +124,12 @@ fn a_standby_is_read_between_restores_and_over_crashes() {
         ),
         ("USE master; DBCC CHECKDB (copy) WITH NO_INFOMSGS", 0),
     ] {
-        let told = run(&mut s, sql);
-        let first = told.iter().find(|l| l.starts_with("Msg "));
+        let reported = run(&mut s, sql);
+        let first = reported.iter().find(|l| l.starts_with("Msg "));
         let found = first.map_or(0, |l| {
             l[4..].split(',').next().unwrap_or("").parse().unwrap_or(-1)
         });
-        assert_eq!(found, number, "{sql}: {told:?}");
+        assert_eq!(found, number, "{sql}: {reported:?}");
         assert_eq!(
             (state(&mut s).as_str(), rows(&mut s).as_str()),
             (STANDBY, "100 | 1 | 100"),
@@ -134,11 +138,14 @@ fn a_standby_is_read_between_restores_and_over_crashes() {
     }
     // Somebody who is in it keeps a RESTORE away.
     quiet(&mut other, "USE copy");
-    let told = run(
+    let reported = run(
         &mut s,
         "RESTORE LOG copy FROM DISK = 'C:\\b2.trn' WITH NORECOVERY",
     );
-    assert!(told.iter().any(|l| l.starts_with("Msg 3101")), "{told:?}");
+    assert!(
+        reported.iter().any(|l| l.starts_with("Msg 3101")),
+        "{reported:?}"
+    );
     quiet(&mut other, "USE master");
     // What was not committed is not seen, and not lost either.
     log(&mut s, 2, WITH);
@@ -177,8 +184,8 @@ fn norecovery_ends_a_standby_and_a_drop_takes_it_away() {
     backups(&mut s, &mut other);
     full(&mut s, WITH);
     log(&mut s, 1, "WITH NORECOVERY");
-    let told = run(&mut s, "SELECT * FROM copy.dbo.t");
-    assert!(told[0].starts_with("Msg 927"), "{told:?}");
+    let reported = run(&mut s, "SELECT * FROM copy.dbo.t");
+    assert!(reported[0].starts_with("Msg 927"), "{reported:?}");
     // From NORECOVERY to STANDBY without a backup.
     quiet(&mut s, &format!("RESTORE DATABASE copy {WITH}"));
     assert_eq!(rows(&mut s), "100 | 1 | 100");
@@ -233,23 +240,26 @@ fn an_undo_file_that_is_left_is_made_over_by_its_own_database_alone() {
         );
         run(&mut s, &sql)
     };
-    let told = second("copy2");
-    assert!(told[0].starts_with("Msg 5170"), "{told:?}");
+    let reported = second("copy2");
+    assert!(reported[0].starts_with("Msg 5170"), "{reported:?}");
     let drop_it = "DROP DATABASE copy";
     quiet(&mut other, drop_it);
     assert!(!disk.exists(undo));
     write(&left);
-    let told = second("copy2");
-    assert!(told[0].starts_with("Msg 5170"), "{told:?}");
+    let reported = second("copy2");
+    assert!(reported[0].starts_with("Msg 5170"), "{reported:?}");
     assert_eq!(read(), left);
-    let told = second("COPY");
-    assert!(told.iter().all(|l| !l.starts_with("Msg ")), "{told:?}");
+    let reported = second("COPY");
+    assert!(
+        reported.iter().all(|l| !l.starts_with("Msg ")),
+        "{reported:?}"
+    );
     quiet(&mut other, drop_it);
     // A file that is no undo file stays as it is, and so does an empty one.
     for bytes in [&b"a letter to somebody"[..], b"", &vec![7; 20_000]] {
         write(bytes);
-        let told = second("copy");
-        assert!(told[0].starts_with("Msg 5170"), "{told:?}");
+        let reported = second("copy");
+        assert!(reported[0].starts_with("Msg 5170"), "{reported:?}");
         assert_eq!(read(), bytes);
     }
 }

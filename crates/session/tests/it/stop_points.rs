@@ -95,7 +95,7 @@ fn a_point_behind_a_backup_leaves_the_database_restoring() {
     let instance = start(&env);
     let mut s = login(&instance);
     let (moment, _) = made(&mut s);
-    let told = "This log file contains records logged before the designated mark. The database is being left in the Restoring state so you can apply another log file.";
+    let reported = "This log file contains records logged before the designated mark. The database is being left in the Restoring state so you can apply another log file.";
     all(&mut s, &[FULL]);
     for (file, stop) in [
         ("l1.trn", "STOPAT = '2099-01-01'"),
@@ -105,7 +105,7 @@ fn a_point_behind_a_backup_leaves_the_database_restoring() {
             &mut s,
             &format!("RESTORE LOG c FROM DISK = '{file}' WITH RECOVERY, {stop}"),
         );
-        assert!(lines.iter().any(|l| l.ends_with(told)), "{lines:?}");
+        assert!(lines.iter().any(|l| l.ends_with(reported)), "{lines:?}");
         let state = run(
             &mut s,
             "SELECT state_desc FROM sys.databases WHERE name = 'c'",
@@ -135,8 +135,8 @@ fn a_point_behind_a_backup_leaves_the_database_restoring() {
     let early = format!("RESTORE LOG c FROM DISK = 'l2.trn' WITH NORECOVERY, STOPAT = '{moment}'");
     assert!(run(&mut s, &early)[0].starts_with("Msg 4335, "));
     let early = FULL.replace("NORECOVERY", "NORECOVERY, STOPAT = '2001-01-01'");
-    let told = run(&mut s, &early);
-    assert!(told[0].starts_with("Msg 4338, "), "{told:?}");
+    let reported = run(&mut s, &early);
+    assert!(reported[0].starts_with("Msg 4338, "), "{reported:?}");
     let mark = FULL.replace("NORECOVERY", "NORECOVERY, STOPATMARK = 'm'");
     assert!(run(&mut s, &mark)[0].starts_with("Msg 4340, "));
 }

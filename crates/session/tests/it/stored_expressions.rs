@@ -64,7 +64,7 @@ fn kept(s: &mut Alone, expression: &str, column: &str) -> Option<String> {
     // What a variant cannot hold says so.
     let unfit = went.iter().any(|l| l.contains("sql_variant"));
     let text = |value: &str| format!("SELECT CAST(({value}) AS nvarchar(200))");
-    let told = match wrong(&went) {
+    let reported = match wrong(&went) {
         _ if unfit => String::new(),
         Some(error) => format!("{create}: {error}\n"),
         None => {
@@ -77,7 +77,7 @@ fn kept(s: &mut Alone, expression: &str, column: &str) -> Option<String> {
         }
     };
     assert!(wrong(&run(s, "DROP TABLE k")).is_none());
-    Some(told)
+    Some(reported)
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn what_is_kept_means_what_was_written() {
     let examples = examples.filter(|d| !OTHERWISE.contains(&d.name.to_uppercase().as_str()));
     let examples = examples.map(|d| d.example);
     let plain = examples.filter(|e| !e.is_empty() && !e.contains(" FROM "));
-    let (mut count, mut told) = (0, String::new());
+    let (mut count, mut reported) = (0, String::new());
     for expression in plain.chain(FORMS.iter().copied()) {
         let columns = [
             format!("b AS ({expression})"),
@@ -96,10 +96,10 @@ fn what_is_kept_means_what_was_written() {
         for column in columns {
             if let Some(found) = kept(&mut s, expression, &column) {
                 count += 1;
-                told += &found;
+                reported += &found;
             }
         }
     }
-    assert!(told.is_empty(), "{told}");
+    assert!(reported.is_empty(), "{reported}");
     assert!(count > 250, "only {count} were taken at all");
 }

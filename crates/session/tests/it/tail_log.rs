@@ -33,8 +33,11 @@ fn prepared(seed: u64, shutdown: bool) -> Arc<SimDisk> {
 
 /// The chain with the tail at its end has every row.
 fn comes_back(s: &mut Session) {
-    let told = run(s, "RESTORE HEADERONLY FROM DISK = '/data/tail.trn'");
-    assert!(told.iter().all(|l| !l.starts_with("Msg ")), "{told:?}");
+    let reported = run(s, "RESTORE HEADERONLY FROM DISK = '/data/tail.trn'");
+    assert!(
+        reported.iter().all(|l| !l.starts_with("Msg ")),
+        "{reported:?}"
+    );
     all(
         s,
         &[
@@ -114,8 +117,8 @@ fn a_tail_with_minimally_logged_work_is_refused() {
     disk.remove(Path::new("/data/b.mdf")).expect("removed");
     let instance = start(&disk.env());
     let mut s = login(&instance);
-    let told = run(&mut s, TAIL);
-    assert!(told[0].starts_with("Msg 40517"), "{told:?}");
+    let reported = run(&mut s, TAIL);
+    assert!(reported[0].starts_with("Msg 40517"), "{reported:?}");
     assert!(!disk.exists(Path::new("/data/tail.trn")));
 }
 
@@ -138,14 +141,16 @@ fn no_truncate_leaves_the_chain_as_it_is() {
     assert_eq!(b.db.log_backup_lsn(), before);
     all(&mut s, &["BACKUP LOG b TO DISK = 'nul'"]);
     assert!(b.db.log_backup_lsn() > before);
-    let told = run(&mut s, "BACKUP DATABASE b TO DISK = 'nul' WITH NO_TRUNCATE");
-    assert!(told[0].starts_with("Msg 3032"), "{told:?}");
+    let reported = run(&mut s, "BACKUP DATABASE b TO DISK = 'nul' WITH NO_TRUNCATE");
+    assert!(reported[0].starts_with("Msg 3032"), "{reported:?}");
 }
 
 fn refused(s: &mut Session, sql: &str, number: u32) {
-    let told = run(s, sql);
-    let said = told.iter().any(|l| l.starts_with(&format!("Msg {number}")));
-    assert!(said, "{sql}: {told:?}");
+    let reported = run(s, sql);
+    let said = reported
+        .iter()
+        .any(|l| l.starts_with(&format!("Msg {number}")));
+    assert!(said, "{sql}: {reported:?}");
 }
 
 /// What a restore over a database that cannot be opened asks for: the tail first, and then no REPLACE.

@@ -6,7 +6,7 @@ use duramen_session::Session;
 use super::{login, run, start};
 
 fn files(s: &mut Session) -> Vec<String> {
-    let mut told = run(
+    let mut reported = run(
         s,
         "SELECT file_id, type, name, physical_name, size * 8 / 1024, growth, is_percent_growth FROM tempdb.sys.database_files ORDER BY file_id",
     );
@@ -14,21 +14,21 @@ fn files(s: &mut Session) -> Vec<String> {
         s,
         "SELECT file_id, type, name, physical_name, size * 8 / 1024, growth, is_percent_growth FROM sys.master_files WHERE database_id = 2 ORDER BY file_id",
     );
-    assert_eq!(told[1..], master[1..]);
-    told.remove(0);
-    told.retain(|l| !l.starts_with("rows"));
-    told
+    assert_eq!(reported[1..], master[1..]);
+    reported.remove(0);
+    reported.retain(|l| !l.starts_with("rows"));
+    reported
 }
 
 /// How many files of tempdb have pages of a table with rows.
 fn spread(s: &mut Session) -> String {
-    let told = run(
+    let reported = run(
         s,
         "SET NOCOUNT ON; SELECT REPLICATE('x', 3000) AS x INTO #t FROM GENERATE_SERIES(1, 4000);
          SELECT COUNT(DISTINCT file_id) FROM sys.dm_os_buffer_descriptors WHERE database_id = 2 AND page_type = 'DATA_PAGE';
          DROP TABLE #t",
     );
-    let count = told.iter().find_map(|l| l.parse::<usize>().ok());
+    let count = reported.iter().find_map(|l| l.parse::<usize>().ok());
     count.map_or_else(String::new, |n| n.to_string())
 }
 
@@ -50,15 +50,18 @@ fn files_outlive_a_start_and_are_made_as_they_were_asked_for() {
     assert_eq!(files(&mut s).len(), n);
     // All files take part, the new ones too.
     assert_eq!(spread(&mut s), (n - 1).to_string());
-    let told = run(
+    let reported = run(
         &mut s,
         "ALTER DATABASE tempdb REMOVE FILE more2; ALTER DATABASE tempdb MODIFY FILE (NAME = tempdev, SIZE = 40MB);
          ALTER DATABASE tempdb MODIFY FILE (NAME = more1, NEWNAME = first, FILEGROWTH = 10%);
          ALTER DATABASE tempdb MODIFY FILE (NAME = templog, FILENAME = 'L:\\tlog.ldf');
          ALTER DATABASE tempdb MODIFY FILE (NAME = more3, FILENAME = 'L:\\more3.ndf')",
     );
-    assert!(told.iter().all(|l| l.starts_with("The file")), "{told:?}");
-    assert_eq!(told.len(), 4, "{told:?}");
+    assert!(
+        reported.iter().all(|l| l.starts_with("The file")),
+        "{reported:?}"
+    );
+    assert_eq!(reported.len(), 4, "{reported:?}");
     let asked = files(&mut s);
     // It grows: the next start begins with what was asked for.
     run(
@@ -106,11 +109,11 @@ fn what_tempdb_cannot_have_is_refused() {
         ("REMOVE FILE nobody", 5009),
         ("REMOVE FILEGROUP [PRIMARY]", 40517),
     ] {
-        let told = run(&mut s, &format!("ALTER DATABASE tempdb {sql}"));
+        let reported = run(&mut s, &format!("ALTER DATABASE tempdb {sql}"));
         let first = format!("Msg {number},");
         assert!(
-            told.iter().any(|l| l.starts_with(&first)),
-            "{sql}: {told:?}"
+            reported.iter().any(|l| l.starts_with(&first)),
+            "{sql}: {reported:?}"
         );
     }
 }
@@ -131,21 +134,28 @@ fn tempdb_has_a_ceiling_that_its_files_show_and_nothing_passes() {
     assert!((100..=128).contains(&most), "{most}");
     // However small the part of the log is: what stands in its way is a checkpoint away.
     let fill = "CREATE TABLE #t (c char(8000) NOT NULL); WHILE 1 = 1 BEGIN BEGIN TRY INSERT #t SELECT 'y' FROM GENERATE_SERIES(1, 500) END TRY BEGIN CATCH PRINT ERROR_NUMBER(); BREAK END CATCH END";
-    let told = run(&mut s, fill);
-    assert_eq!(told.last().map(String::as_str), Some("1105"), "{told:?}");
-    let told = run(&mut s, "INSERT #t SELECT 'y' FROM GENERATE_SERIES(1, 500)");
-    assert!(told[0].starts_with("Msg 1105, Level 17"), "{told:?}");
+    let reported = run(&mut s, fill);
+    assert_eq!(
+        reported.last().map(String::as_str),
+        Some("1105"),
+        "{reported:?}"
+    );
+    let reported = run(&mut s, "INSERT #t SELECT 'y' FROM GENERATE_SERIES(1, 500)");
+    assert!(
+        reported[0].starts_with("Msg 1105, Level 17"),
+        "{reported:?}"
+    );
     assert!(mb(&mut s, "size") <= most);
     // That statement alone: the session goes on, and so does tempdb when there is room again.
     let rows: i64 = run(&mut s, "SELECT COUNT(*) FROM #t")[1]
         .parse()
         .expect("rows");
     assert!(rows > 5000 && rows % 500 == 0, "{rows}");
-    let told = run(
+    let reported = run(
         &mut s,
         "DROP TABLE #t; SELECT 1 AS a INTO #u; SELECT a FROM #u",
     );
-    assert_eq!(told[told.len() - 2], "1", "{told:?}");
+    assert_eq!(reported[reported.len() - 2], "1", "{reported:?}");
     // What nobody has said is not kept: the next start finds its own.
     run(
         &mut s,
@@ -179,27 +189,28 @@ fn what_can_be_refused_leaves_the_rest_of_a_volume_to_the_logs() {
     disk.set_volume(used * 100 / 91, 5);
     let room = env.disk.room("/".as_ref()).unwrap();
     assert!(room < 8 << 20, "{room}");
-    let told = run(
+    let reported = run(
         &mut s,
         "INSERT d.dbo.t SELECT 'x' FROM GENERATE_SERIES(1, 3000)",
     );
     assert!(
-        told.iter()
+        reported
+            .iter()
             .any(|l| l.starts_with("Msg 1105") || l.starts_with("Msg 1101")),
-        "{told:?}"
+        "{reported:?}"
     );
-    let told = run(
+    let reported = run(
         &mut s,
         "ALTER DATABASE d MODIFY FILE (NAME = d, SIZE = 64MB)",
     );
     assert!(
-        told[0].starts_with("Msg 5149")
-            && told[0].contains("112(There is not enough space on the disk.)"),
-        "{told:?}"
+        reported[0].starts_with("Msg 5149")
+            && reported[0].contains("112(There is not enough space on the disk.)"),
+        "{reported:?}"
     );
     let full = |s: &mut duramen_session::Session| {
-        let told = run(s, "BACKUP DATABASE d TO DISK = 'd.bak'");
-        told.iter().any(|l| {
+        let reported = run(s, "BACKUP DATABASE d TO DISK = 'd.bak'");
+        reported.iter().any(|l| {
             l.starts_with("Msg 3202")
                 && l.ends_with("failed: 112(There is not enough space on the disk.)")
         })
@@ -213,19 +224,22 @@ fn what_can_be_refused_leaves_the_rest_of_a_volume_to_the_logs() {
     // The log has what is kept.
     let size = "SELECT size / 128 + 1 FROM d.sys.database_files WHERE type = 1";
     let more = run(&mut s, size)[1].clone();
-    let told = run(
+    let reported = run(
         &mut s,
         &format!("ALTER DATABASE d MODIFY FILE (NAME = d_log, SIZE = {more}MB)"),
     );
-    assert_eq!(told, Vec::<String>::new());
-    let told = run(&mut s, "INSERT d.dbo.t VALUES ('y'); CHECKPOINT");
-    assert_eq!(told, ["rows 1"]);
+    assert_eq!(reported, Vec::<String>::new());
+    let reported = run(&mut s, "INSERT d.dbo.t VALUES ('y'); CHECKPOINT");
+    assert_eq!(reported, ["rows 1"]);
     disk.set_volume(1 << 40, 5);
-    let told = run(
+    let reported = run(
         &mut s,
         "BACKUP DATABASE d TO DISK = 'd.bak'; INSERT d.dbo.t SELECT 'x' FROM GENERATE_SERIES(1, 3000)",
     );
-    assert!(told.iter().all(|l| !l.starts_with("Msg ")), "{told:?}");
+    assert!(
+        reported.iter().all(|l| !l.starts_with("Msg ")),
+        "{reported:?}"
+    );
 }
 
 /// What was full once and is not any more is room for what spills, whoever asks for it, and the disk never has more than
@@ -249,12 +263,16 @@ fn room_that_a_dropped_table_leaves_is_for_what_spills() {
     let fill = "CREATE TABLE #t (c char(8000) NOT NULL); WHILE 1 = 1 BEGIN BEGIN TRY INSERT #t SELECT 'y' FROM GENERATE_SERIES(1, 100) END TRY BEGIN CATCH PRINT ERROR_NUMBER(); BREAK END CATCH END";
     let sort = "SELECT COUNT(*) FROM (SELECT TOP (1000000) value, CAST(value AS char(1000)) AS c FROM GENERATE_SERIES(1, 12000) ORDER BY c DESC) d";
     for round in 0..2 {
-        let told = run(&mut s, fill);
-        assert_eq!(told.last().map(String::as_str), Some("1105"), "{told:?}");
-        let told = run(&mut s, sort);
+        let reported = run(&mut s, fill);
+        assert_eq!(
+            reported.last().map(String::as_str),
+            Some("1105"),
+            "{reported:?}"
+        );
+        let reported = run(&mut s, sort);
         assert!(
-            told.iter().any(|l| l.starts_with("Msg 1105, Level 17")),
-            "{round}: {told:?}"
+            reported.iter().any(|l| l.starts_with("Msg 1105, Level 17")),
+            "{round}: {reported:?}"
         );
         run(&mut s, "DROP TABLE #t");
         let sorts: Vec<_> = (0..3)
@@ -273,20 +291,20 @@ fn room_that_a_dropped_table_leaves_is_for_what_spills() {
             duramen_os::thread::sleep(std::time::Duration::from_millis(1));
         }
         for t in sorts {
-            let (n, told) = t.join().expect("a sort does not panic");
-            match told.get(1).map(String::as_str) {
+            let (n, reported) = t.join().expect("a sort does not panic");
+            match reported.get(1).map(String::as_str) {
                 Some("12000") => done += 1,
                 // Three at a time may be too much; that is told, and nothing else.
                 _ => assert!(
-                    told.iter().any(|l| l.starts_with("Msg 1105, Level 17")),
-                    "{round} {n}: {told:?}"
+                    reported.iter().any(|l| l.starts_with("Msg 1105, Level 17")),
+                    "{round} {n}: {reported:?}"
                 ),
             }
         }
         assert!(done > 0, "{round}");
         assert!(most <= CEILING, "{round}: {most}");
-        let told = run(&mut s, sort);
-        assert_eq!(told[1], "12000", "{round}: {told:?}");
+        let reported = run(&mut s, sort);
+        assert_eq!(reported[1], "12000", "{round}: {reported:?}");
     }
     drop(s);
     instance.shutdown().expect("it closes");

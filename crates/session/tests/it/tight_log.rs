@@ -21,19 +21,22 @@ fn a_load_that_fills_its_log_is_undone_by_the_next_start() {
             "INSERT b.dbo.t SELECT value, REPLICATE(CONVERT(varchar(max), 'p'), 21844), CONVERT(varbinary(max), REPLICATE('p', 1642)) FROM GENERATE_SERIES(1, {})",
             32 + 4 * seed
         );
-        let told = run(&mut s, &load);
-        assert!(told[0].starts_with("Msg 9002, Level 17"), "{told:?}");
+        let reported = run(&mut s, &load);
+        assert!(
+            reported[0].starts_with("Msg 9002, Level 17"),
+            "{reported:?}"
+        );
         for crash in 0..4 {
             let after = disk.crash(seed * 100 + crash);
             let instance = start(&after.env());
             let mut s = login(&instance);
             let asked = "SELECT state_desc FROM sys.databases WHERE name = 'b'; SELECT COUNT(*) FROM b.dbo.t; DBCC CHECKDB (b) WITH NO_INFOMSGS";
-            let told = run(&mut s, asked);
-            assert_eq!(told[1], "ONLINE", "{seed} {crash}");
+            let reported = run(&mut s, asked);
+            assert_eq!(reported[1], "ONLINE", "{seed} {crash}");
             assert_eq!(
-                told.get(4).map(String::as_str),
+                reported.get(4).map(String::as_str),
                 Some("0"),
-                "{seed} {crash}: {told:?}"
+                "{seed} {crash}: {reported:?}"
             );
         }
     }

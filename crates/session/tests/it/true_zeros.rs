@@ -103,7 +103,7 @@ fn work(instance: &Arc<Instance>) -> Vec<Session> {
 #[derive(Default)]
 struct Found {
     /// View and column, where some row says something.
-    told: BTreeSet<(String, String)>,
+    reported: BTreeSet<(String, String)>,
     /// Those that could.
     all: BTreeSet<(String, String)>,
     empty: BTreeSet<String>,
@@ -142,7 +142,7 @@ fn look(s: &mut Session) -> Found {
         for (column, value) in columns.iter().zip(&values[1..]) {
             let key = (view.name.to_owned(), (*column).to_owned());
             if *value == "1" {
-                found.told.insert(key.clone());
+                found.reported.insert(key.clone());
             }
             found.all.insert(key);
         }
@@ -157,19 +157,19 @@ const LOOKS: usize = 12;
 fn every_figure_is_true_or_says_why_it_is_nothing() {
     let instance = instance();
     let allowed = allowed();
-    let (mut told, mut all) = (BTreeSet::new(), BTreeSet::new());
+    let (mut reported, mut all) = (BTreeSet::new(), BTreeSet::new());
     let mut empty: Option<BTreeSet<String>> = None;
     let mut untrue = Vec::new();
     let mut sessions = work(&instance);
     for _ in 0..LOOKS {
         let found = look(&mut sessions[0]);
-        told.extend(found.told);
+        reported.extend(found.reported);
         all.extend(found.all);
         empty = Some(match empty {
             Some(before) => before.intersection(&found.empty).cloned().collect(),
             None => found.empty,
         });
-        let columns = all.difference(&told).cloned();
+        let columns = all.difference(&reported).cloned();
         let views = empty.iter().flatten().map(|v| (v.clone(), "*".to_owned()));
         let silent = columns
             .chain(views)

@@ -195,14 +195,14 @@ impl Actor {
             *known.errors.entry(number).or_default() += 1;
             known.waits += u64::from(number == 1222);
             // A query whose heading is out cannot have another: its table has changed while it waited for it.
-            let heading_told = lines[0].starts_with('(') && line.contains("of the statement");
+            let heading_reported = lines[0].starts_with('(') && line.contains("of the statement");
             let mut numbers = rest
                 .split(|c: char| !c.is_ascii_digit())
                 .filter(|n| !n.is_empty());
             let severity: u32 = numbers.nth(1).and_then(|n| n.parse().ok()).unwrap_or(99);
             assert!(
                 severity < FATAL
-                    && (number != STALE || heading_told)
+                    && (number != STALE || heading_reported)
                     && !line.contains("sys.")
                     && !line.contains("in object 'object "),
                 "seed {}: {sql}: {line}\n{:#?}",
@@ -432,7 +432,7 @@ fn at_rest(instance: &Arc<Instance>, known: &Known, seed: u64) {
 
 fn seed(seed: u64, sessions: u64, transactions: u64) -> (u64, u64, BTreeMap<u32, u64>) {
     let result = Arc::new(Mutex::new((0, 0, BTreeMap::new())));
-    let told = result.clone();
+    let reported = result.clone();
     Simulation::new(seed)
         .max_steps(200_000_000)
         .run(move |sim| {
@@ -473,7 +473,7 @@ fn seed(seed: u64, sessions: u64, transactions: u64) -> (u64, u64, BTreeMap<u32,
             }
             let known = known.lock();
             at_rest(&instance, &known, seed);
-            *told.lock() = (known.statements, known.waits, known.errors.clone());
+            *reported.lock() = (known.statements, known.waits, known.errors.clone());
         });
     result.lock().clone()
 }

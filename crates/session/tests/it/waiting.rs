@@ -88,10 +88,10 @@ fn dbcc_of_a_table_waits_for_its_definition() {
 
             run(&mut s, "BEGIN TRAN; ALTER TABLE i ADD DEFAULT 5 FOR v");
             let set = check("DBCC CHECKIDENT ('i', RESEED, 7) WITH NO_INFOMSGS");
-            let told = check("DBCC CHECKIDENT ('i', NORESEED) WITH NO_INFOMSGS");
+            let reported = check("DBCC CHECKIDENT ('i', NORESEED) WITH NO_INFOMSGS");
             a_while();
             run(&mut s, "COMMIT");
-            assert_eq!((said(set), said(told)), (vec![], vec![]));
+            assert_eq!((said(set), said(reported)), (vec![], vec![]));
 
             run(&mut s, "BEGIN TRAN; CREATE TABLE j (n int IDENTITY)");
             let set = check("DBCC CHECKIDENT ('j', RESEED, 7) WITH NO_INFOMSGS");

@@ -25,16 +25,16 @@ fn percent_complete_moves_while_a_file_is_filled() {
         let mut maker = login(&instance);
         let done = done.clone();
         thread::spawn("maker", move || {
-            let mut told = run(
+            let mut reported = run(
                 &mut maker,
                 "CREATE DATABASE z ON (NAME = z, FILENAME = 'Z:\\z.mdf', SIZE = 300MB) LOG ON (NAME = z_log, FILENAME = 'Z:\\z.ldf', SIZE = 2MB)",
             );
-            told.extend(run(
+            reported.extend(run(
                 &mut maker,
                 "ALTER DATABASE z MODIFY FILE (NAME = z, SIZE = 400MB)",
             ));
             done.store(true, Ordering::SeqCst);
-            told
+            reported
         })
     };
     let look = "SET NOCOUNT ON; SELECT command, percent_complete, estimated_completion_time FROM sys.dm_exec_requests

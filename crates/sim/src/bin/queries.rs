@@ -9,7 +9,7 @@ use duramen_os::{thread, time};
 use duramen_sim::queries::{self, Report, sqlite::Sqlite};
 
 /// Queries between two words of how far it has come.
-const TOLD: u64 = 1_000;
+const PROGRESS: u64 = 1_000;
 
 /// Every `step`th world from a seed, on an instance of its own.
 fn part(name: String, (seed, step): (u64, u64), count: u64, how: (bool, bool)) -> Report {
@@ -20,7 +20,7 @@ fn part(name: String, (seed, step): (u64, u64), count: u64, how: (bool, bool)) -
             println!("DIFFERENT: {difference}\n");
         }
         different = report.differences.len();
-        if report.asked() >= last + TOLD || report.asked() >= count {
+        if report.asked() >= last + PROGRESS || report.asked() >= count {
             last = report.asked();
             let seconds = start.elapsed().as_secs_f64();
             println!("{name}{last} of {count} queries, {different} differences, {seconds:.0} s");

@@ -42,7 +42,7 @@ struct Options {
 }
 
 /// Tells a figure for the page of figures (`cargo xtask sim --record on`), but not that of a run that a failure has ended.
-fn tell(o: &Options, what: &str, failures: u64, figure: &str) {
+fn print_figure(o: &Options, what: &str, failures: u64, figure: &str) {
     if failures == 0 || o.keep_going {
         println!("figure\t{what}\t{figure}, {failures} failed");
     }
@@ -75,14 +75,14 @@ fn run(o: &Options) -> u64 {
     let mut seed = o.first;
     // Backups, restores, restores cut short.
     let mut kept = (0, 0, 0);
-    let mut told = stories::Report::default();
+    let mut of_stories = stories::Report::default();
     while done < o.seeds && o.time.is_none_or(|t| start.elapsed() < t) {
         let began = time::now();
         let ran = match (o.story, o.backups) {
             (Some(story), _) => stories::run_seed(story, seed).map(|r| {
-                told.done += r.done;
-                told.cut += r.cut;
-                told.looks += r.looks;
+                of_stories.done += r.done;
+                of_stories.cut += r.cut;
+                of_stories.looks += r.looks;
                 Report::default()
             }),
             (None, true) => backups::run_seed(seed).map(|r| {
@@ -117,7 +117,7 @@ fn run(o: &Options) -> u64 {
     if o.story.is_some() {
         println!(
             "{} statements of the story, {} cut short, {} looks",
-            told.done, told.cut, told.looks
+            of_stories.done, of_stories.cut, of_stories.looks
         );
     }
     if o.backups {
@@ -126,7 +126,7 @@ fn run(o: &Options) -> u64 {
             kept.0, kept.1, kept.2
         );
         println!("{figure}");
-        tell(
+        print_figure(
             o,
             "backups taken and restored while sessions wrote and the power failed",
             failures,
@@ -144,7 +144,7 @@ fn run(o: &Options) -> u64 {
             total.simulated.as_secs_f64(),
             total.trace,
         );
-        tell(
+        print_figure(
             o,
             "crashes simulated under single statements",
             failures,
@@ -207,7 +207,7 @@ fn run_sql(o: &Options) -> u64 {
         seed += o.step;
     }
     println!("{}", total.matrix.show());
-    tell(
+    print_figure(
         o,
         "crashes simulated under whole sessions",
         failures,

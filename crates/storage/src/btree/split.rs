@@ -116,7 +116,7 @@ impl Rowset {
     }
 
     /// Event sessions hear that `new` has become the right neighbour of `old`.
-    pub(crate) fn tell_split(&self, old: PageId, new: PageId, kind: PageSplitKind) {
+    pub(crate) fn report_split(&self, old: PageId, new: PageId, kind: PageSplitKind) {
         emit(|| PageSplit {
             file_id: u64::from(old.file),
             page_id: u64::from(old.page),
@@ -265,7 +265,7 @@ impl Rowset {
                 0 => kind,
                 _ => PageSplitKind::INTERNAL,
             };
-            self.tell_split(id, new, kind);
+            self.report_split(id, new, kind);
             match level {
                 0 => self.storage.operations.leaf_allocated.add(1),
                 _ => self.storage.operations.nonleaf_allocated.add(1),
@@ -385,7 +385,7 @@ impl Rowset {
             let mut roots = self.storage.roots.lock();
             std::mem::replace(&mut roots.root, id)
         };
-        self.tell_split(old, id, PageSplitKind::ROOT);
+        self.report_split(old, id, PageSplitKind::ROOT);
         self.storage.operations.nonleaf_allocated.add(1);
         self.storage.operations.nonleaf_inserted.add(2);
         self.db.note(

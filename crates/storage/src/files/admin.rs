@@ -393,7 +393,7 @@ impl Database {
         let started = time::now();
         self.grow_to(&tx, &file, to)?;
         if to > size {
-            self.tell_growth(&file, size, started, false);
+            self.report_growth(&file, size, started, false);
         }
         new.size = file.size.load(Ordering::SeqCst);
         let mut row = row_of(&file);

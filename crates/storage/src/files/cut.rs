@@ -81,7 +81,7 @@ impl Database {
             return Err(io_error(&e, "cut", PageId::new(file.id, to), &name));
         }
         drop(still_there);
-        self.tell_growth(file, old, started, true);
+        self.report_growth(file, old, started, true);
         Ok(true)
     }
 

@@ -72,7 +72,7 @@ impl Database {
             let started = time::now();
             match self.grow_to(sys, file, to) {
                 Ok(()) => {
-                    self.tell_growth(file, size, started, true);
+                    self.report_growth(file, size, started, true);
                     last.insert(filegroup, file.id);
                     grown = true;
                     if !all {
@@ -129,7 +129,7 @@ impl Database {
     }
 
     /// `database_file_size_change`
-    pub(crate) fn tell_growth(
+    pub(crate) fn report_growth(
         &self,
         file: &DataFile,
         old: u32,

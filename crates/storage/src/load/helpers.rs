@@ -22,9 +22,9 @@ pub(super) fn start<T: Send + 'static>(
 ) -> Result<Helper<T>, IoError> {
     let waits = duramen_observe::current_waits();
     let meters = duramen_observe::metering_reads();
-    let heard = thread::heard();
+    let flag = thread::given_up_flag();
     let started = thread::try_spawn(name, move || {
-        let _listening = heard.map(thread::listen_to);
+        let _listening = flag.map(thread::listen_to);
         let _attached = waits
             .as_ref()
             .map(|w| duramen_observe::attach(w, number as u32));

@@ -24,7 +24,7 @@ use crate::rowset::Rowset;
 /// Parts for each thread: those that end early take more.
 const PARTS_EACH: usize = 16;
 /// Bytes of rows after which a thread says how many it has read.
-const TOLD_BYTES: usize = 1 << 20;
+const PROGRESS_BYTES: usize = 1 << 20;
 
 /// Rows by column, as they were read.
 pub(super) struct Read {
@@ -184,7 +184,7 @@ impl Task {
         let mut read = Read::empty(&self.target);
         let mut bytes = 0;
         let mut ended = false;
-        while !ended && read.rows < ROWS && bytes < TOLD_BYTES {
+        while !ended && read.rows < ROWS && bytes < PROGRESS_BYTES {
             tx.check_given_up()?;
             let more = cursor.fill(tx, &self.wanted, &mut read.columns)?;
             read.rows += more;

@@ -405,7 +405,7 @@ impl Rowset {
         };
         let ids = &extent.pages;
         for (old, new) in std::iter::once(&last).chain(ids).zip(ids) {
-            self.tell_split(*old, *new, PageSplitKind::INSERT);
+            self.report_split(*old, *new, PageSplitKind::INSERT);
         }
         if at_once {
             self.db.format_extent(sys, &extent, context)?;

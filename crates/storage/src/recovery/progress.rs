@@ -56,7 +56,7 @@ pub struct Progress {
     done: AtomicU64,
     total: AtomicU64,
     /// Hundredths of a percent: what was told never goes back.
-    told: AtomicU32,
+    reported: AtomicU32,
     /// When the next line is due.
     due: Mutex<Duration>,
 }
@@ -82,7 +82,7 @@ impl Progress {
             phase: AtomicU8::new(1),
             done: AtomicU64::new(0),
             total: AtomicU64::new(0),
-            told: AtomicU32::new(0),
+            reported: AtomicU32::new(0),
             due: Mutex::new(FIRST),
         });
         all.under_way.lock().insert(db.0, progress.clone());
@@ -126,9 +126,9 @@ impl Progress {
         );
         // The checkpoint at the end is not counted.
         let now = ((done / total).min(1.0) * 9_900.0) as u32;
-        let told = self.told.fetch_max(now, Ordering::Relaxed).max(now);
+        let reported = self.reported.fetch_max(now, Ordering::Relaxed).max(now);
         let took = self.begun.elapsed().as_secs_f64();
-        let rest = match told {
+        let rest = match reported {
             0 => 0.0,
             n => took * (10_000.0 - f64::from(n)) / f64::from(n),
         };
@@ -137,7 +137,7 @@ impl Progress {
             name: self.name.clone(),
             started: self.started,
             phase: self.phase.load(Ordering::Relaxed),
-            percent: told as f32 / 100.0,
+            percent: reported as f32 / 100.0,
             remaining: Duration::from_secs_f64(rest.min(1e9)),
         }
     }

@@ -104,7 +104,7 @@ fn a_scan_waits_for_who_changes_a_row_far_from_its_home() {
 }
 
 /// A writer whose changes never last, and a reader beside it; what the reader has seen that was never committed.
-fn beside_a_writer(seed: u64, hint: LockHint) -> (usize, usize) {
+fn read_during_writes(seed: u64, hint: LockHint) -> (usize, usize) {
     Simulation::new(seed).run(move |sim| {
         let env = duramen_os::Env::with_disk(sim.disk());
         let engine = engine(&env, 4 << 20);
@@ -143,7 +143,7 @@ fn beside_a_writer(seed: u64, hint: LockHint) -> (usize, usize) {
 #[test]
 fn a_row_found_by_its_rid_is_read_committed() {
     for seed in seeds(1, 30) {
-        let seen = beside_a_writer(seed, LockHint::Read);
+        let seen = read_during_writes(seed, LockHint::Read);
         assert_eq!(seen, (0, 0), "seed {seed}");
     }
 }
@@ -152,7 +152,7 @@ fn a_row_found_by_its_rid_is_read_committed() {
 fn who_reads_without_locks_follows_a_row_that_moves() {
     let mut seen = 0;
     for seed in seeds(1, 30) {
-        let (dirty, missed) = beside_a_writer(seed, LockHint::None);
+        let (dirty, missed) = read_during_writes(seed, LockHint::None);
         assert_eq!(missed, 0, "seed {seed}");
         seen += dirty;
     }

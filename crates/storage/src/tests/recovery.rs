@@ -184,12 +184,15 @@ fn the_log_to_redo_keeps_to_the_target() {
     };
     // A checkpoint and the look before it take some time, in which log comes.
     let slack = 256 << 10;
-    let told: Vec<u64> = [1u32, 4, 60].map(to_redo).to_vec();
-    assert!(told[0] <= RATE / 2 + slack, "{told:?}");
-    assert!(told[1] <= 2 * RATE + slack, "{told:?}");
+    let reported: Vec<u64> = [1u32, 4, 60].map(to_redo).to_vec();
+    assert!(reported[0] <= RATE / 2 + slack, "{reported:?}");
+    assert!(reported[1] <= 2 * RATE + slack, "{reported:?}");
     // Three megabytes are less than what a minute allows.
-    assert!(told[2] > 2 << 20, "{told:?}");
-    assert!(told[0] < told[1] && told[1] < told[2], "{told:?}");
+    assert!(reported[2] > 2 << 20, "{reported:?}");
+    assert!(
+        reported[0] < reported[1] && reported[1] < reported[2],
+        "{reported:?}"
+    );
 }
 
 /// Records about few pages in many blocks: each page's records are repeated in their order, whoever has them, and what was

@@ -410,7 +410,7 @@ mod tests {
                 false
             }
         }
-        for told in [0x8000_0000, PLP_UNKNOWN] {
+        for stated in [0x8000_0000, PLP_UNKNOWN] {
             let mut body = Vec::new();
             AllHeaders::default().put(&mut body);
             put_u16(&mut body, 0xFFFF);
@@ -419,7 +419,7 @@ mod tests {
             put_b_varchar(&mut body, "@p");
             body.push(0);
             put_type_info(&mut body, &SqlType::VARBINARY_MAX);
-            put_u64(&mut body, told);
+            put_u64(&mut body, stated);
             put_u32(&mut body, 0x8000_0000);
             let read = parse_long(Dialect::V74, &Zeros(body));
             assert_eq!(read.unwrap_err(), TdsError::TooLong);

@@ -24,7 +24,7 @@ use crate::lock::{LockDuration, LockManager, LockMode, Resource};
 use crate::transaction::{IsolationLevel, Transaction, TxnKind};
 use crate::txlog::{Decision, TransactionLog, abort, commit};
 
-type Told = (DbId, XdesId);
+type Reported = (DbId, XdesId);
 const DBS: [DbId; 2] = [DbId(5), DbId(6)];
 
 struct World {
@@ -33,9 +33,9 @@ struct World {
     /// The last transaction that wrote each cell, and whether it was fully durable.
     cells: Mutex<[Option<(XdesId, Durability)>; 2]>,
     hub: Arc<GateHub>,
-    sent: Mutex<Vec<Told>>,
+    sent: Mutex<Vec<Reported>>,
     /// Transactions that wrote both databases.
-    pairs: Mutex<Vec<(Told, Told)>>,
+    pairs: Mutex<Vec<(Reported, Reported)>>,
     ended: Mutex<BTreeSet<u64>>,
 }
 
@@ -101,12 +101,12 @@ fn start(env: &Env) -> Arc<World> {
     world
 }
 
-fn packet(told: &[Told]) -> Vec<u8> {
-    let bytes = |t: &Told| [t.0.0 as u64, t.1.0].map(u64::to_le_bytes).concat();
-    told.iter().flat_map(bytes).collect()
+fn packet(reported: &[Reported]) -> Vec<u8> {
+    let bytes = |t: &Reported| [t.0.0 as u64, t.1.0].map(u64::to_le_bytes).concat();
+    reported.iter().flat_map(bytes).collect()
 }
 
-fn read(packet: &[u8]) -> Vec<Told> {
+fn read(packet: &[u8]) -> Vec<Reported> {
     let word = |b: &[u8]| u64::from_le_bytes(b.try_into().expect("8 bytes"));
     packet
         .chunks(16)
@@ -123,14 +123,14 @@ fn session(world: &World, number: u64, seed: u64) {
     let flush_first = outlet.clone();
     owner.set_before_wait(Box::new(move || flush_first.before_block()));
     loop {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for _ in 0..=dice.below(3) {
-            statement(world, &owner, &deps, &mut dice, &mut told);
+            statement(world, &owner, &deps, &mut dice, &mut reported);
             world.locks.release_all(&owner);
         }
-        let answer = match told.len() % 2 {
-            0 => outlet.submit_last(packet(&told)),
-            _ => outlet.submit(packet(&told)),
+        let answer = match reported.len() % 2 {
+            0 => outlet.submit_last(packet(&reported)),
+            _ => outlet.submit(packet(&reported)),
         };
         match answer {
             Submit::Released(bytes) => world.sent.lock().extend(read(&bytes)),
@@ -149,7 +149,7 @@ fn statement(
     owner: &crate::lock::LockOwner,
     deps: &SessionDeps,
     dice: &mut Rng,
-    told: &mut Vec<Told>,
+    reported: &mut Vec<Reported>,
 ) {
     let lock = |at: usize, mode| {
         let cell = Resource::Key(DBS[at], RowsetId(1), 1);
@@ -178,7 +178,7 @@ fn statement(
         tx.note_read(&world.dbs[at]);
         deps.note_read(&world.dbs[at].commits);
         if let Some((xdes, Durability::Full)) = world.cells.lock()[at] {
-            told.push((DBS[at], xdes));
+            reported.push((DBS[at], xdes));
         }
     }
     let mut done = Ok(());
@@ -204,7 +204,7 @@ fn statement(
                 world.cells.lock()[at] = Some((part.xdes, lsns.durability));
                 if lsns.durability == Durability::Full {
                     deps.note_commit(*db, *lsn);
-                    told.push((*db, part.xdes));
+                    reported.push((*db, part.xdes));
                 }
             }
         }
@@ -216,7 +216,7 @@ fn statement(
 }
 
 /// What a restart finds committed.
-fn committed(env: &Env) -> BTreeSet<Told> {
+fn committed(env: &Env) -> BTreeSet<Reported> {
     let mut found = BTreeSet::new();
     let mut in_doubt = Vec::new();
     for db in DBS {
@@ -238,21 +238,21 @@ fn committed(env: &Env) -> BTreeSet<Told> {
         }
         log.abandon();
     }
-    for (told, decision) in in_doubt {
+    for (reported, decision) in in_doubt {
         let decided = found.contains(&(decision.coordinator, decision.xdes));
         assert!(
-            decided || !found.contains(&told),
+            decided || !found.contains(&reported),
             "committed without a decision"
         );
         if decided {
-            found.insert(told);
+            found.insert(reported);
         }
     }
     found
 }
 
 /// All of a cross-database transaction, or nothing.
-fn check_pairs(world: &World, found: &BTreeSet<Told>, seed: u64) {
+fn check_pairs(world: &World, found: &BTreeSet<Reported>, seed: u64) {
     for (a, b) in world.pairs.lock().iter() {
         assert_eq!(
             found.contains(a),
@@ -277,10 +277,10 @@ pub(crate) fn what_was_sent_is_true_after_a_power_loss() {
             let sent = world.sent.lock().clone();
             let after = sim.disk().crash(seed).env();
             let found = committed(&after);
-            for told in &sent {
+            for reported in &sent {
                 assert!(
-                    found.contains(told),
-                    "seed {seed}: {told:?} was told and is lost"
+                    found.contains(reported),
+                    "seed {seed}: {reported:?} was told and is lost"
                 );
             }
             check_pairs(&world, &found, seed);
@@ -307,10 +307,10 @@ fn a_failed_log_write_ends_connections_and_sends_nothing_false() {
             thread::sleep(Duration::from_millis(30));
             let sent = world.sent.lock().clone();
             let found = committed(&disk.crash(seed).env());
-            for told in &sent {
+            for reported in &sent {
                 assert!(
-                    found.contains(told),
-                    "seed {seed}: {told:?} was told and is lost"
+                    found.contains(reported),
+                    "seed {seed}: {reported:?} was told and is lost"
                 );
             }
             check_pairs(&world, &found, seed);

@@ -149,7 +149,7 @@ impl LockManager {
         let mut reports = Vec::new();
         let number;
         // A victim does not go on before it is told what it did.
-        let _telling = self.telling.lock();
+        let _reporting = self.reporting.lock();
         {
             let first = self.partitions.iter().take(1).map(|p| p.0.lock());
             let mut tables: Vec<_> = first.collect();

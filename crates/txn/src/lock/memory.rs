@@ -93,14 +93,14 @@ impl LockManager {
     /// After an owner's list has become longer: true when it should escalate.
     #[inline]
     pub(super) fn grew(&self, held: &mut Held) -> bool {
-        held.locks.len() >= held.told + STEP && self.tell_grown(held)
+        held.locks.len() >= held.reported + STEP && self.report_grown(held)
     }
 
     #[cold]
-    fn tell_grown(&self, held: &mut Held) -> bool {
+    fn report_grown(&self, held: &mut Held) -> bool {
         let now = held.locks.len();
-        self.memory.change(held.told, now);
-        held.told = now;
+        self.memory.change(held.reported, now);
+        held.reported = now;
         let pressed = self.memory.locks() >= self.memory.escalate_at.load(Relaxed);
         if !pressed || now < held.next_try {
             return false;
@@ -113,9 +113,9 @@ impl LockManager {
     #[inline]
     pub(super) fn shrank(&self, held: &mut Held) {
         let now = held.locks.len();
-        if held.told > 0 && (now == 0 || now + STEP <= held.told) {
-            self.memory.change(held.told, now);
-            held.told = now;
+        if held.reported > 0 && (now == 0 || now + STEP <= held.reported) {
+            self.memory.change(held.reported, now);
+            held.reported = now;
             held.next_try = held.next_try.min(now / 100 * NEXT_TRY_PERCENT + STEP);
         }
     }

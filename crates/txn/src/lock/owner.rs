@@ -53,7 +53,7 @@ pub(super) struct Held {
     /// Requests that the server's counter has not been told of.
     requests: u64,
     /// Of [`super::memory`]: the locks that the manager counts, and how many make the next try to escalate.
-    pub told: usize,
+    pub reported: usize,
     pub next_try: usize,
 }
 
@@ -74,11 +74,11 @@ impl Held {
     pub fn count_request(&mut self) {
         self.requests += 1;
         if self.requests == REQUESTS_AT_ONCE {
-            self.tell_requests();
+            self.report_requests();
         }
     }
 
-    pub fn tell_requests(&mut self) {
+    pub fn report_requests(&mut self) {
         if self.requests > 0 {
             count(Counter::LockRequests, std::mem::take(&mut self.requests));
         }

@@ -11,7 +11,9 @@ use duramen_observe::{Counter, count};
 use super::held::HeldLock;
 use super::owner::{Held, Kept};
 use super::resource::Key;
-use super::{Entity, LockDuration, LockManager, LockMark, LockMode, LockOwner, Resource, told};
+use super::{
+    Entity, LockDuration, LockManager, LockMark, LockMode, LockOwner, Resource, reporting,
+};
 
 impl LockManager {
     /// Gives back one lock taken with outcome `New` before the transaction ends (read committed, a row that did not
@@ -82,7 +84,7 @@ impl LockManager {
     pub fn release_all(&self, owner: &LockOwner) {
         let mut held = owner.0.held.lock();
         held.clear_counts();
-        held.tell_requests();
+        held.report_requests();
         if held.locks.is_empty() {
             return;
         }
@@ -157,7 +159,7 @@ impl LockManager {
     pub fn release_session(&self, owner: &LockOwner) {
         let mut held = owner.0.held.lock();
         held.clear_counts();
-        held.tell_requests();
+        held.report_requests();
         let kept = owner.0.for_ever.get();
         let mut locks = std::mem::take(&mut held.locks);
         locks.drain(|key, lock| {
@@ -230,8 +232,8 @@ impl LockManager {
 
     /// Gives back what went from its owner's list.
     fn give_back(&self, held: &mut Held, owner: &LockOwner, key: &Key, lock: &HeldLock) {
-        if told::releases_are_wanted() {
-            told::released(owner, &key.resource, lock);
+        if reporting::releases_are_wanted() {
+            reporting::released(owner, &key.resource, lock);
         }
         held.changed(&key.resource, Some(lock.mode), None);
         if lock.mode.is_range() {

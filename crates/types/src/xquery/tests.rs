@@ -119,7 +119,7 @@ fn rows_of_nodes_know_where_they_are() {
         "<r at=\"7\"><!--{}--><e><d>1</d></e><e><d>2</d></e></r>",
         "x".repeat(WHOLE_LIMIT)
     );
-    for (xml, beside) in [(small, true), (large.as_str(), false)] {
+    for (xml, has_siblings) in [(small, true), (large.as_str(), false)] {
         let rows = parse("nodes", "/r/e").and_then(|q| Xml::open(&units(xml))?.nodes(&q, &[]));
         let rows = rows.expect("it runs");
         let of = |row: usize, q: &str| {
@@ -130,7 +130,7 @@ fn rows_of_nodes_know_where_they_are() {
         assert_eq!(of(1, "d[1]").expect("it runs").as_deref(), Some("2"));
         assert_eq!(of(1, "../@at").expect("it runs").as_deref(), Some("7"));
         assert_eq!(of(0, ".").expect("it runs").as_deref(), Some("1"));
-        match beside {
+        match has_siblings {
             true => assert_eq!(
                 of(0, "(../e[2]/d)[1]").expect("it runs").as_deref(),
                 Some("2")

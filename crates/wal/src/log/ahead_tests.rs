@@ -109,11 +109,14 @@ fn a_growth_is_there_before_it_is_needed() {
     }
     assert_eq!(sizes.lock().first(), Some(&(2 * MB)));
     assert!(log.space().used < total, "nobody had to wait");
-    let told = &log.preparation()[0];
-    assert_eq!((told.growths, told.bytes, told.waits), (1, MB, 0));
-    assert!(told.prepares && !told.running && told.failure.is_none());
-    assert!(told.ready >= MB && told.target < MB);
-    assert_eq!(told.next, Some(MB));
+    let reported = &log.preparation()[0];
+    assert_eq!(
+        (reported.growths, reported.bytes, reported.waits),
+        (1, MB, 0)
+    );
+    assert!(reported.prepares && !reported.running && reported.failure.is_none());
+    assert!(reported.ready >= MB && reported.target < MB);
+    assert_eq!(reported.next, Some(MB));
     log.shutdown().expect("closed");
 }
 
@@ -133,9 +136,9 @@ fn growing_ahead_stops_at_maxsize_and_where_the_disk_is_full() {
         duramen_os::thread::yield_now();
     }
     assert_eq!(log.file_sizes(), [(FileId(2), 5 * MB)]);
-    let told = &log.preparation()[0];
-    assert_eq!((told.max_size, told.next), (Some(5 * MB), None));
-    assert!(told.growths * MB <= told.bytes && told.failure.is_some());
+    let reported = &log.preparation()[0];
+    assert_eq!((reported.max_size, reported.next), (Some(5 * MB), None));
+    assert!(reported.growths * MB <= reported.bytes && reported.failure.is_some());
     log.shutdown().expect("closed");
 
     let (log, disk, sizes) = log_of(None);
@@ -146,8 +149,8 @@ fn growing_ahead_stops_at_maxsize_and_where_the_disk_is_full() {
         }
     };
     assert!(matches!(error, LogError::Full { .. }), "{error}");
-    let told = &log.preparation()[0];
-    assert!(told.failure.is_some() && told.disk_free < Some(MB));
+    let reported = &log.preparation()[0];
+    assert!(reported.failure.is_some() && reported.disk_free < Some(MB));
     let full = log.file_sizes()[0].1;
     assert!(full <= 3 * MB + MB / 2, "{full}");
     // With room again it goes on, without a restart.
@@ -191,9 +194,9 @@ fn growing_ahead_keeps_to_its_rate() {
                 thread::sleep(Duration::from_micros(100));
                 assert!(started.elapsed() < Duration::from_secs(5));
             }
-            let told = log.preparation()[0].clone();
+            let reported = log.preparation()[0].clone();
             log.shutdown().expect("closed");
-            (told.spent, told.waits)
+            (reported.spent, reported.waits)
         });
         let due = Duration::from_nanos(16 * MB * 1_000_000_000 / super::ahead::RATE);
         assert_eq!(took.0 < due, hurried, "{took:?} {due:?}");

@@ -221,7 +221,7 @@ mod tests {
     }
 
     /// Told to the broker less than a step too little.
-    fn told(broker: &Broker, bytes: u64) -> bool {
+    fn reported(broker: &Broker, bytes: u64) -> bool {
         broker.of(Clerk::Log) == bytes / STEP * STEP
     }
 
@@ -231,17 +231,17 @@ mod tests {
         let broker = Broker::new(256 << 20);
         let mut buffers = filled(&broker, BLOCKS as u32);
         let block = MAX_BYTES as u64;
-        assert!(told(&broker, HEAD_BYTES + BLOCKS * block));
+        assert!(reported(&broker, HEAD_BYTES + BLOCKS * block));
         // Nothing is durable: nothing goes.
         trim(&mut buffers, 1);
-        assert!(told(&broker, HEAD_BYTES + BLOCKS * block));
+        assert!(reported(&broker, HEAD_BYTES + BLOCKS * block));
         trim(&mut buffers, 1 + BLOCKS as u32);
         let kept = CACHE_BYTES / block;
         let spare = SPARE.min(BLOCKS - kept);
-        assert!(told(&broker, HEAD_BYTES + (kept + spare) * block));
+        assert!(reported(&broker, HEAD_BYTES + (kept + spare) * block));
         assert!(buffers.find(7, 1).is_none() && buffers.find(7, BLOCKS as u32).is_some());
         assert!(buffers.take_spare().is_some());
-        assert!(told(&broker, HEAD_BYTES + (kept + spare - 1) * block));
+        assert!(reported(&broker, HEAD_BYTES + (kept + spare - 1) * block));
         drop(buffers);
         assert_eq!(broker.of(Clerk::Log), 0);
     }

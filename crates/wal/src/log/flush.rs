@@ -51,14 +51,14 @@ pub(super) enum Batch {
 impl State {
     /// Takes the next batch when one may be submitted now. The open block is sealed when somebody wants what is in it.
     pub(super) fn take_batch(&mut self) -> Option<Batch> {
-        let crowded = self.flights.writing >= DEPTH
+        let saturated = self.flights.writing >= DEPTH
             || self.flights.writing > 0
                 && self.queue.bytes + self.head().used() < self.flights.parallel_bytes;
         let held = self.durable.gather.holds() && self.queue.bytes < self.flights.parallel_bytes;
         if self.poisoned.is_some()
             || self.queue.sealing
             || self.flights.has_header
-            || crowded
+            || saturated
             || held
         {
             return None;
@@ -255,7 +255,7 @@ impl Log {
         self.counters.count(DbCounter::LogFlushes, 1);
         self.counters
             .count(DbCounter::LogBytesFlushed, buf.len() as u64);
-        self.tell_used(buf.len() as i64);
+        self.report_used(buf.len() as i64);
         let wrote = took.as_millis() as u64;
         self.counters.count(DbCounter::LogFlushWriteTimeMs, wrote);
         self.complete(id, took, own, result)

@@ -82,10 +82,10 @@ fn who_thinks_is_not_waited_for() {
     for seed in 0..10 {
         let think = |number| WRITE * (number * 10);
         let (_, alone) = commits(seed, 1, 100, think);
-        let (_, beside) = commits(seed, 2, 100, think);
+        let (_, together) = commits(seed, 2, 100, think);
         assert!(
-            beside < alone * 3 / 2,
-            "seed {seed}: {beside:?}, alone {alone:?}"
+            together < alone * 3 / 2,
+            "seed {seed}: {together:?}, alone {alone:?}"
         );
     }
 }

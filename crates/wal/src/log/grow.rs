@@ -323,9 +323,9 @@ impl Log {
             let since = time::now();
             let stamp = stamp && !self.cfg.volatile;
             let end = plan.old_bytes + if stamp { added } else { 0 };
-            let told = duramen_observe::Zeroing::begin(&spec.path, plan.old_bytes, end);
+            let zeroing = duramen_observe::Zeroing::begin(&spec.path, plan.old_bytes, end);
             let mut pace = |bytes| {
-                told.at(bytes);
+                zeroing.at(bytes);
                 if plan.background {
                     self.keep_rate(since, bytes);
                 }

@@ -269,12 +269,12 @@ impl Log {
             s.durable.wanted = lsn;
             drop(s);
             self.work.notify_one();
-            self.tell_request(lsn);
+            self.report_request(lsn);
         }
     }
 
     /// Somebody asks for what is not durable yet.
-    fn tell_request(&self, lsn: Lsn) {
+    fn report_request(&self, lsn: Lsn) {
         emit(|| LogFlushRequested {
             database_id: u64::from(self.cfg.db_id.0),
             log_block_id: u64::from(lsn.vlf) << 32 | u64::from(lsn.block),
@@ -317,7 +317,7 @@ impl Log {
         }
         self.counters.count(DbCounter::LogFlushWaits, 1);
         let wait = wait(WaitType::WRITELOG);
-        self.tell_request(lsn);
+        self.report_request(lsn);
         emit(|| DatabasesLogFlushWait {
             database_id: u64::from(self.cfg.db_id.0),
             count: 1,
@@ -348,7 +348,7 @@ impl Log {
         let less = before.saturating_sub(state.log_space().used);
         drop(state);
         if freed > 0 {
-            self.tell_used(-(less as i64));
+            self.report_used(-(less as i64));
             self.counters.count(DbCounter::LogTruncations, 1);
             emit(|| LogTruncation {
                 database_id: u64::from(self.cfg.db_id.0),
@@ -360,7 +360,7 @@ impl Log {
     }
 
     /// By how many bytes more, or less, of the log is in use.
-    fn tell_used(&self, change: i64) {
+    fn report_used(&self, change: i64) {
         emit(|| DatabasesLogFileUsedSizeChanged {
             database_id: u64::from(self.cfg.db_id.0),
             count: change / 1024,

@@ -223,9 +223,9 @@ pub(super) fn make_file(
     file.allocate_while(0, offset, &wanted).map_err(&fail)?;
     file.write_at(header_page, 0).map_err(&fail)?;
     let filled = if cfg.volatile { HEADER_BYTES } else { offset };
-    let told = duramen_observe::Zeroing::begin(&spec.path, HEADER_BYTES, filled);
+    let zeroing = duramen_observe::Zeroing::begin(&spec.path, HEADER_BYTES, filled);
     let mut pace = |done| {
-        told.at(done);
+        zeroing.at(done);
         go_on(true)
     };
     write_vlfs(&*file, &vlfs, !cfg.volatile, &mut pace).map_err(&fail)?;

@@ -26,7 +26,7 @@ use crate::config::LogError;
 
 /// Records beside a change that do not ask: how full its page is now, and the count of a rowset's rows that the next
 /// checkpoint notes.
-pub(super) const BESIDE: u64 = 512;
+pub(super) const BOOKKEEPING_BYTES: u64 = 512;
 /// No record that does not ask is longer: a page of rows. The end of a VLF may be too short for it.
 const LONGEST_KEPT: u64 = 8_400;
 
@@ -45,7 +45,7 @@ pub(super) fn overhead(sector: usize) -> u64 {
 
 /// What stays free beside the slack, so that a change may be flushed, and what comes beside it, too.
 pub(super) fn margin(sector: usize) -> u64 {
-    2 * sector as u64 + BESIDE
+    2 * sector as u64 + BOOKKEEPING_BYTES
 }
 
 impl Log {

@@ -248,8 +248,8 @@ impl Scan<'_> {
                 let vlf = &self.vlfs[end.vlf];
                 let file = &self.files[vlf.file];
                 let rotted = reader.has_rotted(&file.file, vlf, end.offset);
-                let told = chained && !self.planted.on(Bug::RotIsTorn);
-                if told && rotted.map_err(|cause| file.failed(cause))? {
+                let reports_rot = chained && !self.planted.on(Bug::RotIsTorn);
+                if reports_rot && rotted.map_err(|cause| file.failed(cause))? {
                     let at = Lsn::new(vlf.header.seq, (end.offset / UNIT64) as u32, 1);
                     return Err(self.damaged(at, "a log block is unreadable, and was not torn"));
                 }

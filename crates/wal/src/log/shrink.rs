@@ -57,7 +57,7 @@ impl Log {
             shrunk.limit = cut.limit;
         }
         if shrunk.removed_vlfs > 0 {
-            self.tell_shrunk(file_id, &shrunk, started.elapsed());
+            self.report_shrunk(file_id, &shrunk, started.elapsed());
         }
         match failed {
             None => Ok(shrunk),
@@ -156,7 +156,7 @@ impl Log {
         Ok(cut)
     }
 
-    fn tell_shrunk(&self, file_id: FileId, shrunk: &LogShrink, took: Duration) {
+    fn report_shrunk(&self, file_id: FileId, shrunk: &LogShrink, took: Duration) {
         let database_id = u64::from(self.cfg.db_id.0);
         let change = shrunk.new_bytes as i64 / 1024 - shrunk.old_bytes as i64 / 1024;
         emit(|| DatabasesLogShrink {

@@ -39,7 +39,7 @@ impl Bell {
     }
 
     /// What is said until the deadline.
-    fn hear(&self, deadline: Option<Instant>) -> Option<Call> {
+    fn wait(&self, deadline: Option<Instant>) -> Option<Call> {
         let mut said = self.said.lock();
         loop {
             if let Some(call) = said.take() {
@@ -84,7 +84,7 @@ impl Log {
         let bell = Arc::new(Bell::default());
         s.durable.sleepers.push_back((lsn, bell.clone()));
         drop(s);
-        let call = match bell.hear(deadline) {
+        let call = match bell.wait(deadline) {
             Some(call) => Some(call),
             None => {
                 let mut s = self.lock();
@@ -95,7 +95,7 @@ impl Log {
                 }
                 drop(s);
                 // Somebody is about to ring, perhaps with others to ring for.
-                bell.hear(None)
+                bell.wait(None)
             }
         };
         match call {

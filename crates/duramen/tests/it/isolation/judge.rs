@@ -13,7 +13,7 @@ use super::round::{Kind, Outcome, Round};
 const PART: usize = 64;
 
 /// Anomalies that no model of the crate names, but that are looked for.
-const BESIDE: [&str; 8] = [
+const UNMODELLED: [&str; 8] = [
     "lost-update",
     "internal",
     "future-read",
@@ -89,7 +89,7 @@ fn found(
     let dirty = level.name == "read-uncommitted";
     let opts = Opts {
         models: vec![model.to_owned()],
-        anomalies: BESIDE.map(str::to_owned).to_vec(),
+        anomalies: UNMODELLED.map(str::to_owned).to_vec(),
         timeout: Duration::from_secs(1),
         wfr_keys: !dirty,
         // Who reads what is rolled back later sees versions come and go.

@@ -7,43 +7,43 @@ use super::round::{Finals, Kind, Outcome, Round, Tried};
 use super::settle::{self, DELETED_TWICE, LOST, TOLD_AND_LOST, TORN, settle};
 use super::steps::{Seen, Step};
 
-type Told = (Step, Seen);
+type Reported = (Step, Seen);
 
-fn append(key: u32, value: u32) -> Told {
+fn append(key: u32, value: u32) -> Reported {
     (Step::Append { key, value }, Seen::Nothing)
 }
 
-fn read(key: u32, list: &[u32]) -> Told {
+fn read(key: u32, list: &[u32]) -> Reported {
     (Step::Read { key }, Seen::Lists(vec![(key, list.to_vec())]))
 }
 
-fn write(key: u32, value: u32) -> Told {
+fn write(key: u32, value: u32) -> Reported {
     (Step::Write { key, value }, Seen::Nothing)
 }
 
-fn peek(key: u32, value: u32) -> Told {
+fn peek(key: u32, value: u32) -> Reported {
     let value = (value > 0).then_some(value);
     (Step::Peek { key }, Seen::Register(value))
 }
 
-fn insert(group: u32, slot: u32) -> Told {
+fn insert(group: u32, slot: u32) -> Reported {
     (Step::Insert { group, slot }, Seen::Nothing)
 }
 
-fn delete(group: u32, slot: u32) -> Told {
+fn delete(group: u32, slot: u32) -> Reported {
     (Step::Delete { group, slot }, Seen::Deleted(true))
 }
 
-fn range(group: u32, slots: &[u32]) -> Told {
+fn range(group: u32, slots: &[u32]) -> Reported {
     (Step::Range { group }, Seen::Slots(slots.to_vec()))
 }
 
-fn count(group: u32, slots: &[u32]) -> Told {
+fn count(group: u32, slots: &[u32]) -> Reported {
     (Step::Count { group }, Seen::Slots(slots.to_vec()))
 }
 
 /// A transaction that ran while all others did.
-fn ran(outcome: Outcome, steps: &[Told]) -> Tried {
+fn ran(outcome: Outcome, steps: &[Reported]) -> Tried {
     Tried {
         began: 10,
         ended: 20,
@@ -52,16 +52,16 @@ fn ran(outcome: Outcome, steps: &[Told]) -> Tried {
     }
 }
 
-fn ok(steps: &[Told]) -> Tried {
+fn ok(steps: &[Reported]) -> Tried {
     ran(Outcome::Committed, steps)
 }
 
-fn fail(steps: &[Told]) -> Tried {
+fn fail(steps: &[Reported]) -> Tried {
     ran(Outcome::Failed(0), steps)
 }
 
 /// One that ran after those of `ran`.
-fn later(steps: &[Told]) -> Tried {
+fn later(steps: &[Reported]) -> Tried {
     Tried {
         began: 30,
         ended: 40,
@@ -435,12 +435,12 @@ fn the_end_tells_what_is_lost_torn_or_there_twice() {
     assert_eq!(names(&settle(&mut torn, false)), [TORN]);
     // Told to a transaction that did not commit, even so.
     let reader = fail(&[read(1, &[1])]);
-    let mut told = round(
+    let mut reported = round(
         vec![ran(Outcome::Unknown, &[append(1, 1)]), reader],
         &[(1, &[])],
         &[],
     );
-    assert_eq!(names(&settle(&mut told, false)), [TOLD_AND_LOST]);
+    assert_eq!(names(&settle(&mut reported, false)), [TOLD_AND_LOST]);
     let mut twice = round(
         vec![
             ok(&[insert(1, 0)]),

@@ -67,14 +67,14 @@ pub fn cut(round: &mut Round, readers_commit_first: bool) -> Loss {
     // Who read what is gone, or wrote behind it, is not judged.
     let mut out: BTreeSet<usize> = (0..fates.len()).filter(|i| gone(*i)).collect();
     loop {
-        let told: Vec<usize> = (0..fates.len())
+        let more: Vec<usize> = (0..fates.len())
             .filter(|i| !out.contains(i) && before[*i].iter().any(|b| out.contains(b)))
             .filter(|i| fates[*i] == Fate::Reader)
             .collect();
-        if told.is_empty() {
+        if more.is_empty() {
             break;
         }
-        out.extend(told);
+        out.extend(more);
     }
     let mut place = 0..;
     round
@@ -133,8 +133,8 @@ fn before(round: &Round, fates: &[Fate], readers_commit_first: bool) -> Vec<Vec<
             match (*step, seen) {
                 (_, Seen::Lists(seen)) => {
                     for (key, list) in seen {
-                        let told = list.iter().filter_map(|v| writers.get(&(*key, *v)));
-                        told.for_each(|writer| link(*writer, i));
+                        let read = list.iter().filter_map(|v| writers.get(&(*key, *v)));
+                        read.for_each(|writer| link(*writer, i));
                         let next = lists[key].get(list.len());
                         let next = next.and_then(|value| writers.get(&(*key, *value)));
                         if let (true, Some(next)) = (readers_commit_first, next) {

@@ -175,7 +175,7 @@ pub fn table(results: &[Results]) -> String {
 
 /// Tells the runs' figures for the page of figures (`cargo xtask isolation --record on`), each with the command that gives
 /// it alone. `profile`: what the program was built for, unless for release.
-pub fn tell(results: &[Results], settings: &Settings, profile: Option<&str>) {
+pub fn print_figures(results: &[Results], settings: &Settings, profile: Option<&str>) {
     for one in results {
         let (durability, lost) = match one.durability {
             Durability::Full => ("", String::new()),

@@ -21,38 +21,38 @@ const MISMATCH: i32 = 266;
 pub const BROKEN: i32 = -1;
 
 /// The result sets of a request, or the number of its first error.
-struct Told {
+struct Reported {
     sets: Vec<Vec<Vec<Value>>>,
     error: Option<(i32, String)>,
 }
 
-fn hear(client: &mut Client<Stream>) -> Result<Told, ClientError> {
-    let mut told = Told {
+fn receive(client: &mut Client<Stream>) -> Result<Reported, ClientError> {
+    let mut reported = Reported {
         sets: Vec::new(),
         error: None,
     };
     while let Some(event) = client.next_event()? {
         match event {
-            Token::Columns(_) => told.sets.push(Vec::new()),
+            Token::Columns(_) => reported.sets.push(Vec::new()),
             Token::Row(values) => {
-                if let Some(set) = told.sets.last_mut() {
+                if let Some(set) = reported.sets.last_mut() {
                     set.push(values);
                 }
             }
             // A call that has begun or ended the transaction says that.
             Token::Error(error) if error.number == MISMATCH => {}
-            Token::Error(error) if told.error.is_none() => {
-                told.error = Some((error.number, error.text));
+            Token::Error(error) if reported.error.is_none() => {
+                reported.error = Some((error.number, error.text));
             }
             _ => {}
         }
     }
-    Ok(told)
+    Ok(reported)
 }
 
-fn ask(client: &mut Client<Stream>, sql: &str) -> Result<Told, ClientError> {
+fn ask(client: &mut Client<Stream>, sql: &str) -> Result<Reported, ClientError> {
     client.query(sql)?;
-    hear(client)
+    receive(client)
 }
 
 /// A step by `sp_executesql`, its numbers as parameters. `in_transaction`: only while one is open, for it follows others in
@@ -81,9 +81,9 @@ fn execute(to: CallBuilder, sql: &str) -> Result<CallBuilder, ClientError> {
     Ok(to.parameter("", false, &TEXT, &text(sql))?)
 }
 
-fn send(client: &mut Client<Stream>, calls: CallBuilder) -> Result<Told, ClientError> {
+fn send(client: &mut Client<Stream>, calls: CallBuilder) -> Result<Reported, ClientError> {
     client.send(PacketType::Rpc, &calls.finish())?;
-    hear(client)
+    receive(client)
 }
 
 /// What `SET` makes a session one of this level.
@@ -158,13 +158,13 @@ fn in_one_batch(
         false => format!("BEGIN TRAN; {}; COMMIT", texts.join("; ")),
     };
     let began = draft.now();
-    let told = ask(client, &sql);
+    let reported = ask(client, &sql);
     let ended = draft.now();
-    let (steps, outcome) = match told {
-        Err(_) => (unheard(steps), Outcome::Unknown),
-        Ok(mut told) => match expected(told.error.take())? {
-            Some(number) => (unheard(steps), Outcome::Failed(number)),
-            None => (heard(steps, told)?, Outcome::Committed),
+    let (steps, outcome) = match reported {
+        Err(_) => (unobserved(steps), Outcome::Unknown),
+        Ok(mut reported) => match expected(reported.error.take())? {
+            Some(number) => (unobserved(steps), Outcome::Failed(number)),
+            None => (observed(steps, reported)?, Outcome::Committed),
         },
     };
     Ok(Tried {
@@ -176,20 +176,20 @@ fn in_one_batch(
 }
 
 /// What the steps of one request have told.
-fn heard(steps: &[Step], told: Told) -> Result<Vec<(Step, Seen)>, String> {
-    let mut sets = told.sets.into_iter();
-    let mut heard = Vec::new();
+fn observed(steps: &[Step], reported: Reported) -> Result<Vec<(Step, Seen)>, String> {
+    let mut sets = reported.sets.into_iter();
+    let mut observed = Vec::new();
     for &step in steps {
-        let told = match step.answers() {
+        let reported = match step.answers() {
             true => seen(step, &sets.next().unwrap_or_default())?,
             false => Seen::Nothing,
         };
-        heard.push((step, told));
+        observed.push((step, reported));
     }
-    Ok(heard)
+    Ok(observed)
 }
 
-fn unheard(steps: &[Step]) -> Vec<(Step, Seen)> {
+fn unobserved(steps: &[Step]) -> Vec<(Step, Seen)> {
     steps.iter().map(|step| (*step, Seen::Nothing)).collect()
 }
 
@@ -223,21 +223,21 @@ fn in_messages(
         if last {
             calls = calls.and_then(|calls| execute(calls, end));
         }
-        let told = calls.and_then(|calls| send(client, calls));
-        let failed = match told {
+        let reported = calls.and_then(|calls| send(client, calls));
+        let failed = match reported {
             Err(_) if last && keeps => Some(Outcome::Unknown),
             Err(_) => Some(Outcome::Failed(BROKEN)),
-            Ok(mut told) => match expected(told.error.take())? {
+            Ok(mut reported) => match expected(reported.error.take())? {
                 Some(number) => Some(Outcome::Failed(number)),
                 None => {
-                    tried.steps.extend(heard(steps, told)?);
+                    tried.steps.extend(observed(steps, reported)?);
                     None
                 }
             },
         };
         if let Some(outcome) = failed {
             // They may have written before they failed.
-            tried.steps.extend(unheard(steps));
+            tried.steps.extend(unobserved(steps));
             tried.ended = draft.now();
             return Ok(Tried { outcome, ..tried });
         }
@@ -267,19 +267,19 @@ fn step_by_step(
         tried.outcome = outcome;
         Ok(tried)
     };
-    let Ok(told) = ask(client, "BEGIN TRAN") else {
+    let Ok(reported) = ask(client, "BEGIN TRAN") else {
         return end(tried, Outcome::Failed(BROKEN));
     };
-    expected(told.error)?;
+    expected(reported.error)?;
     for &step in steps {
         let calls = CallBuilder::new(client.headers());
-        let told = call(calls, step, false).and_then(|calls| send(client, calls));
-        let number = match told {
+        let reported = call(calls, step, false).and_then(|calls| send(client, calls));
+        let number = match reported {
             Err(_) => Some(BROKEN),
-            Ok(mut told) => match expected(told.error.take())? {
+            Ok(mut reported) => match expected(reported.error.take())? {
                 Some(number) => Some(number),
                 None => {
-                    let rows = told.sets.pop().unwrap_or_default();
+                    let rows = reported.sets.pop().unwrap_or_default();
                     tried.steps.push((step, seen(step, &rows)?));
                     None
                 }
@@ -292,13 +292,13 @@ fn step_by_step(
         }
     }
     if rng.one_in(12) {
-        let told = ask(client, "ROLLBACK");
-        let number = if told.is_ok() { 0 } else { BROKEN };
+        let reported = ask(client, "ROLLBACK");
+        let number = if reported.is_ok() { 0 } else { BROKEN };
         return end(tried, Outcome::Failed(number));
     }
     match ask(client, "COMMIT") {
         Err(_) => end(tried, Outcome::Unknown),
-        Ok(told) => match told.error {
+        Ok(reported) => match reported.error {
             None => end(tried, Outcome::Committed),
             Some((number, text)) => Err(format!("COMMIT: Msg {number}: {text}")),
         },

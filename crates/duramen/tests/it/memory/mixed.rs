@@ -11,7 +11,7 @@ use duramen_tds::client::{Client, ClientError};
 use duramen_types::Value;
 
 use super::attacks::{ATTACKS, Attack, ENDLESS, LISTENERS, REFUSALS};
-use super::crowds::{ask_and_read_nothing, started};
+use super::clients::{ask_and_read_nothing, started};
 use super::{LIMIT_MB, ask_for, assert_bound, number, sampled, seconds};
 use crate::process::{Process, Scratch, ask, rows};
 
@@ -48,7 +48,7 @@ struct Look {
 
 impl Look {
     fn take(client: &mut Client<Stream>) -> Look {
-        let told = rows(
+        let reported = rows(
             client,
             "SELECT type, SUM(pages_kb), (SELECT physical_memory_in_use_kb FROM sys.dm_os_process_memory) \
              FROM sys.dm_os_memory_clerks GROUP BY type",
@@ -57,14 +57,14 @@ impl Look {
             Value::NVarChar(name) => (String::from_utf16_lossy(name), number(&row[1]) / 1024),
             other => panic!("{other:?}"),
         };
-        let all: Vec<(String, u64)> = told.iter().map(of).collect();
+        let all: Vec<(String, u64)> = reported.iter().map(of).collect();
         let unnamed = all
             .iter()
             .find(|(name, _)| name == "MEMORYCLERK_SQLGENERAL");
         Look {
             clerks: all.iter().map(|(_, mb)| mb).sum(),
             unnamed: unnamed.map_or(0, |(_, mb)| *mb),
-            resident: number(&told[0][2]) / 1024,
+            resident: number(&reported[0][2]) / 1024,
             most: all.into_iter().filter(|(_, mb)| *mb > 4).collect(),
         }
     }

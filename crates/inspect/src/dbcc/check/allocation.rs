@@ -14,7 +14,7 @@ use super::Said;
 const RULE: &str = "***************************************************************";
 
 /// The tables, before the findings' summary. `shown` is the name of a table as messages have it.
-pub(super) fn tell_tables(
+pub(super) fn report_tables(
     said: &mut Said<'_>,
     checked: &Checked,
     db: DbId,
@@ -58,7 +58,7 @@ pub(super) fn tell_tables(
 }
 
 /// The files.
-pub(super) fn tell_files(said: &mut Said<'_>, checked: &Checked) {
+pub(super) fn report_files(said: &mut Said<'_>, checked: &Checked) {
     let mut total = FileUse::default();
     for file in &checked.files {
         let args: [&dyn Display; 4] = [&file.file, &file.extents, &file.used, &file.reserved()];

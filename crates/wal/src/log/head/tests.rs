@@ -112,12 +112,12 @@ fn blocks_are_whole_whoever_is_copying() {
                 sealer.open(1, block, 2000, u64::MAX);
                 thread::yield_now();
             }
-            let mut told: Vec<_> = writers
+            let mut reported: Vec<_> = writers
                 .into_iter()
                 .flat_map(|w| w.join().unwrap())
                 .collect();
-            told.sort();
-            assert_eq!(told, found, "seed {seed}");
+            reported.sort();
+            assert_eq!(reported, found, "seed {seed}");
             assert_eq!(head.reserved(), 48 * 8);
         });
     }

@@ -57,12 +57,12 @@ fn whole_blocks() {
     });
     let mut found = records(0, &sealer.take(|| None));
     sealer.open(1, 1, BYTES, u64::MAX);
-    let told = sessions.map(|s| s.join().unwrap());
+    let reported = sessions.map(|s| s.join().unwrap());
     found.extend(records(1, &sealer.take(|| None)));
-    let mut told: Vec<_> = told.into_iter().flatten().collect();
-    told.sort();
-    assert_eq!(told, found);
-    assert_eq!(head.reserved(), 8 * told.len() as u64);
+    let mut reported: Vec<_> = reported.into_iter().flatten().collect();
+    reported.sort();
+    assert_eq!(reported, found);
+    assert_eq!(head.reserved(), 8 * reported.len() as u64);
 }
 
 /// A reader copies the open block while somebody appends to it, and it is taken afterwards.

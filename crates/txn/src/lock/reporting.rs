@@ -150,7 +150,7 @@ pub(super) fn timed_out(
         rowset,
         ..Entity::default()
     };
-    macro_rules! told {
+    macro_rules! report {
         ($event:ident) => {
             emit(|| $event {
                 resource_type: kind(resource),
@@ -171,9 +171,9 @@ pub(super) fn timed_out(
             });
         };
     }
-    told!(LockTimeout);
+    report!(LockTimeout);
     if waited > Duration::ZERO {
-        told!(LockTimeoutGreaterThan0);
+        report!(LockTimeoutGreaterThan0);
     }
 }
 

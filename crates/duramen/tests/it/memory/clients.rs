@@ -43,7 +43,7 @@ fn is_refusal(e: &ServerMessage) -> bool {
 }
 
 /// As many sessions as there are to be, or as the server takes: `begin` is called with each, and all are kept.
-fn crowd(
+fn run_clients(
     server: &Process,
     count: usize,
     mut begin: impl FnMut(&mut Client<Stream>, usize),
@@ -135,7 +135,7 @@ fn open_transactions_are_bounded() {
     let (all, peak) = sampled(server.id(), || {
         let sql = "BEGIN TRAN; INSERT d.dbo.t SELECT TOP 200 id, 'o' FROM d.dbo.wide; SAVE TRAN s; \
              INSERT d.dbo.t VALUES (@@SPID, 'p')";
-        let all = crowd(&server, many(150, 4000), |client, n| {
+        let all = run_clients(&server, many(150, 4000), |client, n| {
             let answer = ask(client, sql).unwrap_or_else(|e| panic!("session {n}: {e}"));
             let errors = answer.errors;
             assert!(errors.iter().all(is_refusal), "session {n}: {errors:?}");
@@ -163,14 +163,14 @@ fn replies_that_nobody_reads_are_bounded() {
     let server = started(&scratch);
     let ask = |client: &mut Client<Stream>, _| ask_and_read_nothing(client).expect("sent");
     let (all, peak) = sampled(server.id(), || {
-        let mut all = crowd(&server, many(100, 450), ask);
+        let mut all = run_clients(&server, many(100, 450), ask);
         let mut other = server.connect();
         for _ in 0..many(10, 50) {
             assert_eq!(rows(&mut other, "SELECT COUNT(*) FROM d.dbo.few").len(), 1);
             std::thread::sleep(Duration::from_millis(200));
         }
         // Each of them has a worker. When all 512 are taken, the others wait in line (THREADPOOL), as in SQL Server.
-        all.extend(crowd(&server, many(0, 550), ask));
+        all.extend(run_clients(&server, many(0, 550), ask));
         std::thread::sleep(Duration::from_secs(many(0, 5) as u64));
         all.len()
     });
@@ -184,7 +184,7 @@ fn requests_that_stop_half_way_are_bounded() {
     let scratch = Scratch::new("memory-halves");
     let server = started(&scratch);
     let (all, peak) = sampled(server.id(), || {
-        let all = crowd(&server, many(150, 1000), |client, _| {
+        let all = run_clients(&server, many(150, 1000), |client, _| {
             let sql = format!("SELECT LEN('{}')", "h".repeat(2 << 20));
             let body = Batch::build(&sql, client.headers());
             let size = client.packet_bytes();

@@ -19,23 +19,23 @@ const SEVERE: u64 = 17;
 /// Growth that took less is in the default trace alone (*assumed*: SQL Server does not say when it tells).
 const SLOW_MS: u64 = 1000;
 
-pub(super) struct Hearing {
+pub(super) struct EventListener {
     log: Weak<ErrorLog>,
     instance: u64,
     databases: OpenDatabases,
     trace: Arc<TraceFlags>,
 }
 
-impl Hearing {
-    pub fn start(log: &Arc<ErrorLog>, xe: &Arc<Xe>, trace: &Arc<TraceFlags>) -> Arc<Hearing> {
-        let hearing = Arc::new(Hearing {
+impl EventListener {
+    pub fn start(log: &Arc<ErrorLog>, xe: &Arc<Xe>, trace: &Arc<TraceFlags>) -> Arc<EventListener> {
+        let listener = Arc::new(EventListener {
             log: Arc::downgrade(log),
             instance: xe.instance,
             databases: xe.databases().clone(),
             trace: trace.clone(),
         });
-        listen(hearing.clone());
-        hearing
+        listen(listener.clone());
+        listener
     }
 
     /// 5145
@@ -103,7 +103,7 @@ fn unsigned(event: &Event, field: &str) -> u64 {
     }
 }
 
-impl Listener for Hearing {
+impl Listener for EventListener {
     fn wants(&self) -> u64 {
         EventId::DatabaseFileSizeChange.bit()
             | EventId::LockDeadlock.bit()

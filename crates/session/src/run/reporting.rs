@@ -68,7 +68,7 @@ impl Session {
         }
     }
 
-    pub(crate) fn tell_login(&self) {
+    pub(crate) fn report_login(&self) {
         let _working = duramen_core::origin::work_for(&self.activity);
         emit(|| Login {
             is_cached: false,
@@ -76,7 +76,7 @@ impl Session {
         });
     }
 
-    pub(crate) fn tell_logout(&self) {
+    pub(crate) fn report_logout(&self) {
         let _working = duramen_core::origin::work_for(&self.activity);
         emit(|| Logout {
             is_cached: false,
@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// The client, or KILL, has ended the request at hand.
-    pub(crate) fn tell_attention(&self) {
+    pub(crate) fn report_attention(&self) {
         emit(|| Attention {
             duration: micros_since(self.activity.glance().started),
             request_id: 0,
@@ -93,7 +93,7 @@ impl Session {
     }
 
     /// A batch between its two events.
-    pub(crate) fn run_told_batch(
+    pub(crate) fn run_reported_batch(
         &mut self,
         text: &str,
         sink: &mut dyn ResultSink,
@@ -120,7 +120,7 @@ impl Session {
     }
 
     /// A call between its two events: the procedure, and the text that stands for the call.
-    pub(crate) fn tell_call<T>(
+    pub(crate) fn report_call<T>(
         &mut self,
         (object_name, statement): (&str, &dyn Fn() -> String),
         cancel: &CancelToken,
@@ -172,7 +172,7 @@ fn calling(who: &Activity) -> String {
 }
 
 /// A module between its two events.
-pub(crate) struct ToldModule {
+pub(crate) struct ReportedModule {
     of: ModuleId,
     name: String,
     /// What calls it.
@@ -180,23 +180,23 @@ pub(crate) struct ToldModule {
     clock: Stopwatch,
 }
 
-impl ToldModule {
+impl ReportedModule {
     /// `None` when the program, which has been entered, is no module's.
-    pub fn begins(program: &Program, name: &str, who: &Activity) -> Option<ToldModule> {
-        let told = ToldModule {
+    pub fn begins(program: &Program, name: &str, who: &Activity) -> Option<ReportedModule> {
+        let reported = ReportedModule {
             of: program.stats.module()?,
             name: name.to_owned(),
             statement: calling(who),
             clock: Stopwatch::start(),
         };
         emit(|| ModuleStart {
-            source_database_id: u64::from(told.of.database),
-            object_id: i64::from(told.of.object),
-            object_type: ObjectType::of(told.of.kind),
-            object_name: told.name.clone(),
-            statement: told.statement.clone(),
+            source_database_id: u64::from(reported.of.database),
+            object_id: i64::from(reported.of.object),
+            object_type: ObjectType::of(reported.of.kind),
+            object_name: reported.name.clone(),
+            statement: reported.statement.clone(),
         });
-        Some(told)
+        Some(reported)
     }
 
     pub fn ends(self, row_count: u64) {
@@ -214,7 +214,7 @@ impl ToldModule {
 }
 
 /// Whether a step is a statement with events; steps that only lead on have none.
-pub(crate) fn is_told(step: &Step) -> bool {
+pub(crate) fn is_reported(step: &Step) -> bool {
     matches!(
         step.op,
         Op::Run(_) | Op::Assign { .. } | Op::Return(Some(_))
@@ -222,7 +222,7 @@ pub(crate) fn is_told(step: &Step) -> bool {
 }
 
 /// A statement between its two events.
-pub(crate) struct Told<'p> {
+pub(crate) struct ReportedStatement<'p> {
     program: &'p Program,
     at: usize,
     /// The module that it is of.
@@ -231,38 +231,38 @@ pub(crate) struct Told<'p> {
     clock: Stopwatch,
 }
 
-impl<'p> Told<'p> {
+impl<'p> ReportedStatement<'p> {
     pub fn begins(
         program: &'p Program,
         at: usize,
         module: Option<String>,
         nest_level: u32,
-    ) -> Told<'p> {
-        let told = Told {
+    ) -> ReportedStatement<'p> {
+        let reported = ReportedStatement {
             program,
             at,
             module,
             nest_level: u64::from(nest_level),
             clock: Stopwatch::start(),
         };
-        let (offset, offset_end) = told.place();
-        match &told.module {
+        let (offset, offset_end) = reported.place();
+        match &reported.module {
             None => emit(|| SqlStatementStarting {
-                line_number: told.line(),
+                line_number: reported.line(),
                 offset,
                 offset_end,
-                statement: told.statement(),
+                statement: reported.statement(),
             }),
             Some(name) => emit(|| SpStatementStarting {
-                nest_level: told.nest_level,
-                line_number: told.line(),
+                nest_level: reported.nest_level,
+                line_number: reported.line(),
                 offset,
                 offset_end,
                 object_name: name.clone(),
-                statement: told.statement(),
+                statement: reported.statement(),
             }),
         }
-        told
+        reported
     }
 
     fn line(&self) -> u64 {
@@ -325,17 +325,17 @@ impl<'p> Told<'p> {
 
 impl Run<'_> {
     /// The program is a module's, and begins: its end is told with what this says.
-    pub(super) fn module_begins(&self) -> Option<ToldModule> {
+    pub(super) fn module_begins(&self) -> Option<ReportedModule> {
         let name = self.place.procedure.as_deref().unwrap_or_default();
-        ToldModule::begins(self.program, name, &self.session.activity)
+        ReportedModule::begins(self.program, name, &self.session.activity)
     }
 
     /// A statement is bound anew.
-    pub(super) fn tell_recompile(&self, at: usize, recompile_cause: RecompileCause) {
+    pub(super) fn report_recompile(&self, at: usize, recompile_cause: RecompileCause) {
         count(Counter::SqlRecompilations, 1);
         let program = self.program;
         let step = &program.steps[at];
-        if !is_told(step) {
+        if !is_reported(step) {
             return;
         }
         emit(|| {
@@ -357,15 +357,15 @@ impl Run<'_> {
     }
 
     /// A step between the events of its statement.
-    pub(super) fn told(&mut self, at: usize) -> RunResult<Next> {
+    pub(super) fn run_reported(&mut self, at: usize) -> RunResult<Next> {
         let program = self.program;
-        if !is_told(&program.steps[at]) {
+        if !is_reported(&program.steps[at]) {
             return self.measured_or_not(at);
         }
         let module = self.place.procedure.clone();
-        let told = Told::begins(program, at, module, self.session.state.nesting);
+        let reported = ReportedStatement::begins(program, at, module, self.session.state.nesting);
         let next = self.measured_or_not(at);
-        told.ends(match &next {
+        reported.ends(match &next {
             Ok(_) => self.session.state.rowcount,
             Err(_) => 0,
         });
