@@ -2,7 +2,7 @@
 
 use super::{Backed, Generator, Scene};
 use crate::crash::sql::disk::DATABASES;
-use crate::crash::sql::kinds::{ALL, Cover, K, KINDS};
+use crate::crash::sql::kinds::{ALL, K, KINDS};
 use crate::crash::sql::model::{At, Model, Op};
 use crate::crash::sql::step::{Batch, Effect};
 use crate::crash::sql::table::{Table, Ty};
