@@ -1,9 +1,9 @@
 //! Rows and pages of an allocation unit, counted on its pages; how full they are.
 
 use duramen_base::PageId;
-use duramen_format::PageBytes;
 use duramen_format::alloc::pfs;
-use duramen_format::page::{PageRef, is_ghost, kind_of, page_type, record_kind};
+use duramen_format::page::{PageRef, page_type, record_kind};
+use duramen_format::{PageBytes, RowRef};
 use duramen_storage::class_of;
 
 /// Pages with a wrong class that are remembered of a unit: B-trees, which keep no class, have them all.
@@ -37,10 +37,7 @@ impl Counted {
         if kept && said != class && self.wrong_class.len() < MAX_WRONG {
             self.wrong_class.push((p.page_id(), said, class));
         }
-        let is_row = |r: &[u8]| {
-            r.first()
-                .is_some_and(|s| !is_ghost(*s) && kind_of(*s) != record_kind::FORWARDED)
-        };
+        let is_row = |r: RowRef<'_>| !r.is_ghost() && r.kind() != record_kind::FORWARDED;
         let rows = || {
             let found =
                 (0..p.slot_count()).filter(|s| matches!(p.record(*s), Ok(Some(r)) if is_row(r)));

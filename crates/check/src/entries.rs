@@ -3,7 +3,7 @@
 
 use duramen_format::PageBytes;
 use duramen_format::layout::{ColumnLayout, RowLayout};
-use duramen_format::page::{PageRef, is_ghost, kind_of, record_kind};
+use duramen_format::page::{PageRef, record_kind};
 use duramen_format::row::{Field, back_pointer, decode_fields};
 use duramen_storage::RowLocator;
 
@@ -71,7 +71,7 @@ pub(super) fn entries(page: &PageBytes, shape: &Shape, over: usize, out: &mut Ve
         let Ok(Some(r)) = p.record(slot) else {
             continue;
         };
-        if is_ghost(r[0]) || kind_of(r[0]) == record_kind::FORWARDING_STUB {
+        if r.is_ghost() || r.kind() == record_kind::FORWARDING_STUB {
             continue;
         }
         let Ok(fields) = decode_fields(layout, r) else {
@@ -81,7 +81,7 @@ pub(super) fn entries(page: &PageBytes, shape: &Shape, over: usize, out: &mut Ve
         let hash = if shape.is_index() {
             hash_entry(layout, &fields)
         } else {
-            let rid = match kind_of(r[0]) {
+            let rid = match r.kind() {
                 record_kind::FORWARDED => back_pointer(r).unwrap_or(here),
                 _ => here,
             };

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 
 use duramen_base::{AllocUnitId, PageId, messages};
-use duramen_format::page::{PageRef, kind_of, record_kind};
+use duramen_format::page::{PageRef, record_kind};
 use duramen_format::row::{Field, back_pointer, decode_fields};
 use duramen_format::values::value_of;
 use duramen_os::thread;
@@ -152,8 +152,8 @@ fn differences(a: &[(u64, Rid)], b: &[(u64, Rid)]) -> (Vec<Rid>, Vec<Rid>) {
 fn row_values(files: &[DataFile], shape: &Shape, rid: Rid) -> Vec<Value> {
     let read = || {
         let bytes = page(files, rid.0)?;
-        let r = PageRef::new(&bytes).record(rid.1).ok()??.to_vec();
-        let fields = decode_fields(&shape.def.layout, &r).ok()?;
+        let r = PageRef::new(&bytes).record(rid.1).ok()??;
+        let fields = decode_fields(&shape.def.layout, r).ok()?;
         let columns = &shape.def.layout.columns;
         let value = |(c, f): (_, &Field<'_>)| value_of(c, f).unwrap_or(Value::Null);
         Some(columns.iter().zip(&fields).map(value).collect())
@@ -192,9 +192,9 @@ fn data_row(files: &[DataFile], data: &Shape, sources: &[Source], rid: Rid) -> F
     let by = match data.is_heap() {
         true => {
             let stub = page(files, rid.0).and_then(|b| {
-                let r = PageRef::new(&b).record(rid.1).ok()??.to_vec();
-                match kind_of(r[0]) {
-                    record_kind::FORWARDED => back_pointer(&r).ok(),
+                let r = PageRef::new(&b).record(rid.1).ok()??;
+                match r.kind() {
+                    record_kind::FORWARDED => back_pointer(r).ok(),
                     _ => None,
                 }
             });

@@ -5,17 +5,17 @@
 
 use duramen_base::messages::{self, Message};
 use duramen_base::{PAGE_BYTES, PageId};
-use duramen_format::PageBytes;
 use duramen_format::layout::{ColumnLayout, RowKind, RowLayout};
 use duramen_format::lob::{Node, Pointer, decode_node, decode_pointer};
 use duramen_format::page::{
-    BODY_BYTES, HEADER_BYTES, PageRef, STATUS_NULL_BITMAP, STATUS_VARIABLE, is_ghost, kind_of,
-    page_type, record_kind, record_len,
+    BODY_BYTES, HEADER_BYTES, PageRef, STATUS_NULL_BITMAP, STATUS_VARIABLE, page_type, record_kind,
+    record_len,
 };
 use duramen_format::row::{
     Field, Parts, back_pointer, decode_fields, forwarding_target, node_child,
 };
 use duramen_format::value::decode_value;
+use duramen_format::{PageBytes, RowRef};
 use duramen_types::{TypeId, Value};
 
 use super::entries::{entry_of, hash_entry, is_silent};
@@ -49,7 +49,7 @@ pub(super) struct Page<'a> {
 /// A record that can be read.
 struct Found<'a> {
     slot: u16,
-    record: &'a [u8],
+    record: RowRef<'a>,
 }
 
 impl<'a> Page<'a> {
@@ -214,7 +214,7 @@ impl<'a> Page<'a> {
             used += len;
             found.push(Found {
                 slot,
-                record: &all[..len],
+                record: RowRef::new(&all[..len]),
             });
         }
         spans.sort_unstable();
@@ -234,7 +234,7 @@ impl<'a> Page<'a> {
         if i64::from(p.free_bytes()) != free {
             self.test(facts, "m_freeCnt == freeCnt", p.free_bytes().into(), free);
         }
-        let ghosts = found.iter().filter(|f| is_ghost(f.record[0])).count();
+        let ghosts = found.iter().filter(|f| f.record.is_ghost()).count();
         if usize::from(p.ghost_count()) != ghosts {
             let args: [&dyn std::fmt::Display; 3] = [&p.ghost_count(), &ghosts, &self.id];
             self.say(facts, &messages::CHECK_GHOST_COUNT, &args);
@@ -313,8 +313,9 @@ impl<'a> Page<'a> {
         }
         let mut last: Option<(u16, Vec<Value>)> = None;
         for f in records {
-            if kind_of(f.record[0]) != record_kind::INDEX || f.record[0] & 0x81 != 0 {
-                let status = i64::from(f.record[0]);
+            let status = f.record.status();
+            if f.record.kind() != record_kind::INDEX || status & 0x81 != 0 {
+                let status = i64::from(status);
                 self.row_test(facts, f.slot, "hdr.r_tagA is an index record's", status, 6);
                 continue;
             }
@@ -381,8 +382,7 @@ impl<'a> Page<'a> {
         let mut own = std::mem::take(facts.unit(shape.unit));
         own.sums.resize(sums, super::facts::Sum::default());
         for f in records {
-            let status = f.record[0];
-            let kind = kind_of(status);
+            let (status, kind) = (f.record.status(), f.record.kind());
             let allowed: &[u8] = match (shape.is_heap(), shape.is_index()) {
                 (true, _) => &[
                     record_kind::PRIMARY,
@@ -448,8 +448,7 @@ impl<'a> Page<'a> {
 
     /// Whether null bitmap and end offsets are within the record and in order. 8944
     fn sound_columns(&self, layout: &RowLayout, f: &Found<'_>, facts: &mut Facts) -> bool {
-        let r = f.record;
-        let status = r[0];
+        let (r, status) = (f.record.bytes(), f.record.status());
         let u16_at = |at: usize| -> Option<usize> {
             Some(usize::from(u16::from_le_bytes([
                 *r.get(at)?,
@@ -516,7 +515,7 @@ impl<'a> Page<'a> {
             own.incomplete = true;
             return;
         };
-        let ghost = is_ghost(f.record[0]);
+        let ghost = f.record.is_ghost();
         let parts = Parts::read(layout, f.record);
         for (i, (c, field)) in layout.columns.iter().zip(&fields).enumerate() {
             match field {
@@ -558,7 +557,7 @@ impl<'a> Page<'a> {
             own.sums[0].add(hash_entry(layout, &fields));
             return;
         }
-        let rid = match kind_of(f.record[0]) {
+        let rid = match f.record.kind() {
             record_kind::FORWARDED => back_pointer(f.record).unwrap_or((self.id, f.slot)),
             _ => (self.id, f.slot),
         };
@@ -633,13 +632,13 @@ impl<'a> Page<'a> {
     fn pieces(&self, records: &[Found<'_>], facts: &mut Facts) {
         let unit = self.whose.unit;
         for f in records {
-            let r = f.record;
+            let (r, status) = (f.record.bytes(), f.record.status());
             let id = |r: &[u8]| -> Option<u64> {
                 Some(u64::from_le_bytes(r.get(4..12)?.try_into().ok()?))
             };
-            let (true, Some(blob)) = (kind_of(r[0]) == record_kind::BLOB && r[0] == 8, id(r))
+            let (true, Some(blob)) = (f.record.kind() == record_kind::BLOB && status == 8, id(r))
             else {
-                self.row_test(facts, f.slot, "hdr.r_tagA", r[0].into(), 8);
+                self.row_test(facts, f.slot, "hdr.r_tagA", status.into(), 8);
                 facts.unit(unit).incomplete = true;
                 continue;
             };

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use duramen_base::messages::{self};
 use duramen_base::{AllocUnitId, ObjectId, PageId, RowsetId};
+use duramen_format::RowRef;
 use duramen_format::foreign::{self, base_rowset_id};
 use duramen_format::layout::{ColumnLayout, RowKind, RowLayout};
 use duramen_format::values::decode_row;
@@ -169,7 +170,7 @@ impl Reader<'_> {
         };
         let rows = leaf_rows(self.files, *first).unwrap_or_default();
         rows.iter()
-            .filter_map(|(_, row)| decode_row(layout, row).ok())
+            .filter_map(|(_, row)| decode_row(layout, RowRef::new(row)).ok())
             .collect()
     }
 }

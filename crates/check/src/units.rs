@@ -3,7 +3,7 @@
 use duramen_base::{AllocUnitId, Lsn, PageId};
 use duramen_format::PageBytes;
 use duramen_format::boot::{BOOT_PAGE, Boot};
-use duramen_format::page::{PageRef, is_ghost, page_type};
+use duramen_format::page::{PageRef, page_type};
 
 use super::source::DataFile;
 
@@ -84,7 +84,7 @@ pub(super) fn leaf_rows(files: &[DataFile], first: PageId) -> Option<Vec<(PageId
         }
         for slot in 0..p.slot_count() {
             let row = p.expect_record(slot).ok()?;
-            if !is_ghost(*row.first()?) {
+            if !row.is_ghost() {
                 rows.push((at, row.to_vec()));
             }
         }

@@ -78,7 +78,7 @@ pub(super) fn mark_of(page: &PageBytes) -> Option<&[u8]> {
     if p.page_type() != page_type::FILE_HEADER {
         return None;
     }
-    let columns = variable_columns(p.expect_record(0).ok()?).ok()?;
+    let columns = variable_columns(p.expect_record(0).ok()?.bytes()).ok()?;
     columns.get(OUR_MARK).copied()
 }
 
@@ -97,7 +97,7 @@ impl FileHeader {
         if p.page_type() != page_type::FILE_HEADER {
             return Err(FormatError::Corrupt("file header page type"));
         }
-        let columns = variable_columns(p.expect_record(0)?)?;
+        let columns = variable_columns(p.expect_record(0)?.bytes())?;
         let get = |i: usize| columns.get(i).copied().unwrap_or(&[]);
         let guid = |i: usize| get(i).try_into().unwrap_or_default();
         let max_size = u32_at(get(MAX_SIZE), 0)?;
@@ -137,7 +137,7 @@ impl FileHeader {
     /// The row of an existing file header page with these fields put in; what is no field stays as it is.
     pub fn changed_row(&self, page: &PageBytes) -> FormatResult<Vec<u8>> {
         let row = PageRef::new(page).expect_record(0)?;
-        let columns = variable_columns(row)?;
+        let columns = variable_columns(row.bytes())?;
         if columns.len() <= NAME {
             return Err(FormatError::Corrupt("file header columns"));
         }

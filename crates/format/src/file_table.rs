@@ -141,7 +141,7 @@ pub fn table_rows(page: &PageBytes) -> FormatResult<Vec<(u16, TableRow)>> {
         return Err(FormatError::Corrupt("file table page type"));
     }
     (0..p.slot_count())
-        .map(|s| Ok((s, TableRow::decode(p.expect_record(s)?)?)))
+        .map(|s| Ok((s, TableRow::decode(p.expect_record(s)?.bytes())?)))
         .collect()
 }
 

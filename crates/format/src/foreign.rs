@@ -14,9 +14,7 @@ use duramen_types::{SqlType, Value};
 use super::alloc::{self, Iam, pfs};
 use super::boot::{BOOT_PAGE, Boot};
 use super::layout::{ColumnLayout, RowKind, RowLayout};
-use super::page::{
-    PageRef, Verify, is_ghost, kind_of, page_type, record_kind, restore_torn_bits, verify,
-};
+use super::page::{PageRef, Verify, page_type, record_kind, restore_torn_bits, verify};
 use super::values::decode_row_with;
 use super::{FormatError, FormatResult, PageBytes, backup, lob, row};
 
@@ -398,8 +396,8 @@ impl ForeignDatabase {
             let Some(mut r) = p.record(slot)? else {
                 continue;
             };
-            match kind_of(r[0]) {
-                _ if is_ghost(r[0]) => continue,
+            match r.kind() {
+                _ if r.is_ghost() => continue,
                 // A forwarded row is read where its stub is.
                 record_kind::FORWARDED => continue,
                 record_kind::FORWARDING_STUB => {

@@ -7,7 +7,7 @@
 //! | module | owns |
 //! |---|---|
 //! | `page` | a page: its header, its slots, what protects it |
-//! | `row`, `layout`, `value`, `values`, `pack`, `pack_columns` | rows: where the columns lie, values from and to their bytes |
+//! | `row`, `row_ref`, `layout`, `value`, `values`, `pack`, `pack_columns` | rows: what they are, where the columns lie, values from and to their bytes |
 //! | `lob` | values outside their row |
 //! | `alloc` | allocation maps |
 //! | `file_header`, `boot`, `file_table`, `version` | what a file, a database says of itself; our mark |
@@ -34,6 +34,7 @@ pub mod pack;
 pub mod pack_columns;
 pub mod page;
 pub mod row;
+mod row_ref;
 pub mod sound;
 pub mod value;
 pub mod values;
@@ -42,6 +43,7 @@ pub mod xpress;
 
 pub use layout::{ColumnLayout, ColumnSpec, RowKind, RowLayout, layout_for, layout_in_order};
 pub use row::Field;
+pub use row_ref::{RowFormat, RowRef};
 pub use value::{decode_value, encode_value};
 pub use values::{decode_row, decode_row_with, encode_node_row, encode_row};
 

@@ -11,7 +11,7 @@ mod protection;
 
 use duramen_base::{AllocUnitId, Lsn, PAGE_BYTES, PageId, XdesId};
 
-use super::{FormatError, FormatResult, PageBytes, u16_at};
+use super::{FormatError, FormatResult, PageBytes, RowRef, u16_at};
 
 pub use protection::{Verify, checksum, restore_torn_bits, seal, verify};
 
@@ -69,16 +69,9 @@ pub const VERSION_TAG_BYTES: usize = 14;
 pub const FORWARDING_STUB_BYTES: usize = 9;
 
 /// The kind of a record, from its first byte.
-pub fn kind_of(status_a: u8) -> u8 {
+#[inline]
+pub(crate) fn kind_of(status_a: u8) -> u8 {
     (status_a >> 1) & 7
-}
-
-/// Whether the record is deleted but still in its slot.
-pub fn is_ghost(status_a: u8) -> bool {
-    matches!(
-        kind_of(status_a),
-        record_kind::GHOST_INDEX | record_kind::GHOST_DATA | record_kind::GHOST_VERSION
-    )
 }
 
 /// Length of the record at the start of `b`, version tag included; `pminlen` is the page's (index rows have no length
@@ -240,7 +233,7 @@ impl<'a> PageRef<'a> {
     }
 
     /// The record of `slot`, exactly its bytes (version tag included); `None` when the slot has no record.
-    pub fn record(&self, slot: u16) -> FormatResult<Option<&'a [u8]>> {
+    pub fn record(&self, slot: u16) -> FormatResult<Option<RowRef<'a>>> {
         let offset = usize::from(self.slot_offset(slot)?);
         if offset == 0 {
             return Ok(None);
@@ -252,11 +245,12 @@ impl<'a> PageRef<'a> {
             .get(offset..end)
             .ok_or(FormatError::Corrupt("slot offset"))?;
         let len = record_len(all, self.pminlen())?;
-        Ok(Some(&all[..len]))
+        Ok(Some(RowRef::new(&all[..len])))
     }
 
     /// The record of `slot`; a slot without record is an error.
-    pub fn expect_record(&self, slot: u16) -> FormatResult<&'a [u8]> {
+    #[inline]
+    pub fn expect_record(&self, slot: u16) -> FormatResult<RowRef<'a>> {
         self.record(slot)?.ok_or(FormatError::NoSlot(slot))
     }
 
@@ -697,7 +691,7 @@ impl<'a> PageMut<'a> {
             match p.record(s)? {
                 Some(r) => {
                     offsets.push((HEADER_BYTES + body.len()) as u16);
-                    body.extend_from_slice(r);
+                    body.extend_from_slice(r.bytes());
                 }
                 None => offsets.push(0),
             }

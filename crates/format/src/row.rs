@@ -18,7 +18,7 @@ use super::layout::{CHILD_BYTES, ColumnLayout, RowKind, RowLayout};
 use super::page::{
     FORWARDING_STUB_BYTES, STATUS_NULL_BITMAP, STATUS_VARIABLE, kind_of, record_kind,
 };
-use super::{FormatError, FormatResult, u16_at};
+use super::{FormatError, FormatResult, RowFormat, RowRef, u16_at};
 
 /// One column of one row, as bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -159,7 +159,9 @@ pub struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     #[inline]
-    pub fn read(layout: &RowLayout, row: &'a [u8]) -> FormatResult<Parts<'a>> {
+    pub fn read(layout: &RowLayout, row: RowRef<'a>) -> FormatResult<Parts<'a>> {
+        let RowFormat::FixedVar = row.format();
+        let row = row.bytes();
         let status = *row.first().ok_or(FormatError::Corrupt("row (empty)"))?;
         let kind = kind_of(status);
         let mut at = match layout.kind {
@@ -286,7 +288,7 @@ pub fn field<'a>(parts: &Parts<'a>, c: &ColumnLayout) -> FormatResult<Field<'a>>
 }
 
 /// The fields of a row, in the order of the layout's columns.
-pub fn decode_fields<'a>(layout: &RowLayout, row: &'a [u8]) -> FormatResult<Vec<Field<'a>>> {
+pub fn decode_fields<'a>(layout: &RowLayout, row: RowRef<'a>) -> FormatResult<Vec<Field<'a>>> {
     let parts = Parts::read(layout, row)?;
     layout.columns.iter().map(|c| field(&parts, c)).collect()
 }
@@ -294,7 +296,7 @@ pub fn decode_fields<'a>(layout: &RowLayout, row: &'a [u8]) -> FormatResult<Vec<
 /// One field of a row.
 pub fn decode_field<'a>(
     layout: &RowLayout,
-    row: &'a [u8],
+    row: RowRef<'a>,
     column: usize,
 ) -> FormatResult<Field<'a>> {
     let c = layout
@@ -305,10 +307,10 @@ pub fn decode_field<'a>(
 }
 
 /// The child page of a node row.
-pub fn node_child(row: &[u8], pminlen: u16) -> FormatResult<PageId> {
+pub fn node_child(row: RowRef<'_>, pminlen: u16) -> FormatResult<PageId> {
     usize::from(pminlen)
         .checked_sub(CHILD_BYTES)
-        .and_then(|at| row.get(at..))
+        .and_then(|at| row.bytes().get(at..))
         .and_then(PageId::from_bytes)
         .ok_or(FormatError::Corrupt("child pointer"))
 }
@@ -333,25 +335,25 @@ pub fn forwarding_stub(page: PageId, slot: u16) -> [u8; FORWARDING_STUB_BYTES] {
 }
 
 /// Where a forwarding stub points.
-pub fn forwarding_target(record: &[u8]) -> FormatResult<(PageId, u16)> {
-    if record.first().map(|s| kind_of(*s)) != Some(record_kind::FORWARDING_STUB) {
+pub fn forwarding_target(stub: RowRef<'_>) -> FormatResult<(PageId, u16)> {
+    if stub.kind() != record_kind::FORWARDING_STUB {
         return Err(FormatError::Corrupt("forwarding stub"));
     }
-    let page = record
+    let bytes = stub.bytes();
+    let page = bytes
         .get(1..)
         .and_then(PageId::from_bytes)
         .ok_or(FormatError::Corrupt("forwarding stub"))?;
-    Ok((page, u16_at(record, 7)?))
+    Ok((page, u16_at(bytes, 7)?))
 }
 
 /// Turns a data row into a forwarded one, whose last variable column points back to the stub.
 pub fn to_forwarded(
     layout: &RowLayout,
-    row: &[u8],
+    row: RowRef<'_>,
     page: PageId,
     slot: u16,
 ) -> FormatResult<Vec<u8>> {
-    let status = *row.first().ok_or(FormatError::Corrupt("row (empty)"))?;
     let parts = Parts::read(layout, row)?;
     let mut fields = parts.variable_fields()?;
     let mut back = vec![0, 4];
@@ -359,22 +361,23 @@ pub fn to_forwarded(
     back.extend(slot.to_le_bytes());
     fields.push(Field::Complex(Cow::Owned(back)));
     let mut out = row
+        .bytes()
         .get(..parts.fixed_end())
         .filter(|head| head.len() >= 4)
         .ok_or(FormatError::Corrupt("row (too short)"))?
         .to_vec();
-    out[0] = (status & !0x0e) | STATUS_VARIABLE | record_kind::FORWARDED << 1;
+    out[0] = (row.status() & !0x0e) | STATUS_VARIABLE | record_kind::FORWARDED << 1;
     let refs: Vec<Option<&Field<'_>>> = fields.iter().map(Some).collect();
     append_variable(&mut out, &refs)?;
     Ok(out)
 }
 
 /// The stub of a forwarded row.
-pub fn back_pointer(row: &[u8]) -> FormatResult<(PageId, u16)> {
-    if row.first().map(|s| kind_of(*s)) != Some(record_kind::FORWARDED) {
+pub fn back_pointer(row: RowRef<'_>) -> FormatResult<(PageId, u16)> {
+    if row.kind() != record_kind::FORWARDED {
         return Err(FormatError::Corrupt("forwarded row"));
     }
-    let columns = super::file_header::variable_columns(row)?;
+    let columns = super::file_header::variable_columns(row.bytes())?;
     let b = columns
         .last()
         .filter(|b| b.len() == 10)

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::PAGE_BYTES;
 
-use super::page::{BODY_BYTES, HEADER_BYTES, PageRef, is_ghost, page_type, record_kind};
+use super::RowRef;
+use super::page::{BODY_BYTES, HEADER_BYTES, PageRef, page_type, record_kind};
 
 #[cfg(debug_assertions)]
 static ALL_OWN: AtomicBool = AtomicBool::new(false);
@@ -91,14 +92,12 @@ fn array(p: PageRef<'_>) -> usize {
 fn records(p: PageRef<'_>) -> Option<usize> {
     (0..p.slot_count()).try_fold(0, |sum, slot| {
         let record = p.record(slot).ok()?;
-        Some(sum + record.map_or(0, <[u8]>::len))
+        Some(sum + record.map_or(0, RowRef::len))
     })
 }
 
-fn is_entry(record: &[u8]) -> bool {
-    record
-        .first()
-        .is_some_and(|s| !is_ghost(*s) && super::page::kind_of(*s) == record_kind::INDEX)
+fn is_entry(record: RowRef<'_>) -> bool {
+    record.kind() == record_kind::INDEX
 }
 
 /// Whether the page has records in slots.

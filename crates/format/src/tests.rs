@@ -64,7 +64,7 @@ fn the_header_page_of_a_real_file() {
         assert!(!header.own && header.binding != [0; 16] && header.guid != [0; 16]);
         // What we write into it puts every byte where it was.
         let row = header.changed_row(page).unwrap();
-        assert_eq!(row, PageRef::new(page).expect_record(0).unwrap());
+        assert_eq!(row, PageRef::new(page).expect_record(0).unwrap().bytes());
         let log = material(&name.replace(".mdf", "_log.ldf")).unwrap();
         let log = FileHeader::read(&pages(&log[..PAGE_BYTES])[0]).unwrap();
         assert_eq!(

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use duramen_base::{PageId, SqlResult};
 use duramen_types::{TypeId, Value};
 
-use super::FormatError;
 use super::layout::{ColumnLayout, RowLayout};
 use super::pack::append_row;
 use super::row::{Field, decode_fields};
 use super::value::{decode_value, encode_value};
+use super::{FormatError, RowRef};
 
 /// The bytes of a value in a row; the uniquifier 0 is absent.
 pub fn field_of(c: &ColumnLayout, value: &Value) -> SqlResult<Field<'static>> {
@@ -58,7 +58,7 @@ fn encode_values(
 }
 
 /// The values of a row that has no off-row column.
-pub fn decode_row(layout: &RowLayout, row: &[u8]) -> SqlResult<Vec<Value>> {
+pub fn decode_row(layout: &RowLayout, row: RowRef<'_>) -> SqlResult<Vec<Value>> {
     decode_row_with(layout, row, &mut |_, _| {
         Err(FormatError::Corrupt("column (off-row value not read)").into())
     })
@@ -78,7 +78,7 @@ pub type FetchValue<'a> = dyn FnMut(&ColumnLayout, &[u8]) -> SqlResult<Vec<u8>> 
 /// The values of a row; `fetch` reads the bytes a complex field points to.
 pub fn decode_row_with(
     layout: &RowLayout,
-    row: &[u8],
+    row: RowRef<'_>,
     fetch: &mut FetchValue<'_>,
 ) -> SqlResult<Vec<Value>> {
     decode_row_fetching(layout, row, &mut |c, pointer| {
@@ -89,7 +89,7 @@ pub fn decode_row_with(
 /// The same where a value may stay where it is.
 pub fn decode_row_fetching(
     layout: &RowLayout,
-    row: &[u8],
+    row: RowRef<'_>,
     fetch: &mut dyn FnMut(&ColumnLayout, &[u8]) -> SqlResult<Fetched>,
 ) -> SqlResult<Vec<Value>> {
     let mut out = Vec::with_capacity(layout.columns.len());

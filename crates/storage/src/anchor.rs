@@ -5,7 +5,7 @@
 //! are inserted and deleted by the catalog; storage changes the 18 bytes of the three pages when a root moves.
 
 use duramen_base::{AllocUnitId, PageId, SqlResult};
-use duramen_format::page::is_ghost;
+use duramen_format::RowRef;
 use duramen_txn::{FixedHashMap, Transaction};
 use duramen_wal::record::Lcx;
 
@@ -19,15 +19,15 @@ const FGID_AT: usize = 25;
 const PAGES_AT: usize = 27;
 const ROW_BYTES: usize = 69;
 
-fn auid_of(row: &[u8]) -> Option<AllocUnitId> {
-    let b = row.get(AUID_AT..AUID_AT + 8)?;
+fn auid_of(row: RowRef<'_>) -> Option<AllocUnitId> {
+    let b = row.bytes().get(AUID_AT..AUID_AT + 8)?;
     let mut w = [0; 8];
     w.copy_from_slice(b);
     Some(AllocUnitId(i64::from_le_bytes(w)))
 }
 
-fn roots_of(row: &[u8]) -> Option<StorageRoots> {
-    let page = |at: usize| row.get(at..).and_then(PageId::from_bytes);
+fn roots_of(row: RowRef<'_>) -> Option<StorageRoots> {
+    let page = |at: usize| row.bytes().get(at..).and_then(PageId::from_bytes);
     Some(StorageRoots {
         first: page(PAGES_AT)?,
         root: page(PAGES_AT + 6)?,
@@ -53,7 +53,7 @@ impl Database {
                 let page = self.read_page(at)?;
                 let p = page.page();
                 let hit = (0..p.slot_count()).any(
-                    |s| matches!(p.record(s), Ok(Some(r)) if auid_of(r) == Some(au) && !is_ghost(r[0])),
+                    |s| matches!(p.record(s), Ok(Some(r)) if auid_of(r) == Some(au) && !r.is_ghost()),
                 );
                 if hit { None } else { Some(p.next_page()) }
             };
@@ -75,7 +75,7 @@ impl Database {
         let mut page = self.write_page(id)?;
         let p = page.page();
         let slot = (0..p.slot_count()).find(
-            |s| matches!(p.record(*s), Ok(Some(r)) if auid_of(r) == Some(au) && !is_ghost(r[0])),
+            |s| matches!(p.record(*s), Ok(Some(r)) if auid_of(r) == Some(au) && !r.is_ghost()),
         );
         let Some(slot) = slot else {
             return Ok(());
@@ -117,11 +117,12 @@ impl Database {
             let p = page.page();
             for s in 0..p.slot_count() {
                 let row = p.expect_record(s).map_err(|e| self.corrupt(at, e))?;
-                if is_ghost(row[0]) && !may_come_back {
+                if row.is_ghost() && !may_come_back {
                     continue;
                 }
                 if let (Some(au), Some(roots)) = (auid_of(row), roots_of(row)) {
                     let storage = Storage::new(au, roots);
+                    let row = row.bytes();
                     storage.set_filegroup(u16::from_le_bytes([row[FGID_AT], row[FGID_AT + 1]]));
                     map.insert(au, std::sync::Arc::new(storage));
                 }
@@ -134,7 +135,7 @@ impl Database {
 }
 
 /// The key of a row that was inserted by a version whose records did not name it.
-pub(crate) fn key_of(row: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn key_of(row: RowRef<'_>) -> Option<Vec<u8>> {
     auid_of(row).map(identity)
 }
 

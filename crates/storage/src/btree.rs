@@ -21,9 +21,9 @@ use std::cmp::Ordering;
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{PageId, SqlResult};
-use duramen_format::page::{PageRef, is_ghost};
+use duramen_format::page::PageRef;
 use duramen_format::row::node_child;
-use duramen_format::{FormatError, FormatResult};
+use duramen_format::{FormatError, FormatResult, RowRef};
 use duramen_observe::events::PageSplitKind;
 use duramen_pool::{PageRead, PageWrite};
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
@@ -229,7 +229,7 @@ impl Rowset {
                     if let Some(last) = key.last_mut() {
                         *last = Value::Int(n);
                     }
-                    row = Cow::Owned(self.renumber(tx, &row, n)?);
+                    row = Cow::Owned(self.renumber(tx, RowRef::new(&row), n)?);
                 }
             }
         }
@@ -297,7 +297,7 @@ impl Rowset {
         );
         self.refuse_conflict(tx, || self.key_place(key))?;
         self.keep_version(tx, || self.key_place(key), None)?;
-        let named = self.named_key(id, row)?;
+        let named = self.named_key(id, RowRef::new(row))?;
         let op = PageOp::Insert {
             slot,
             rows: vec![row],
@@ -402,7 +402,7 @@ impl Rowset {
 
     /// What an entry with an equal key means for an insert. S tells whether it is committed, and is what the caller waits
     /// for when it is not: a stronger mode here than there would let it spin on a reader's lock.
-    fn judge(&self, tx: &Transaction, row: &[u8]) -> SqlResult<Equal> {
+    fn judge(&self, tx: &Transaction, row: RowRef<'_>) -> SqlResult<Equal> {
         let key = self.keys().of_leaf(&self.def.layout, row)?;
         let resource = self.key_resource(&key);
         let e = self.entity();
@@ -413,7 +413,7 @@ impl Rowset {
         {
             return Ok(Equal::Locked(resource));
         }
-        Ok(if is_ghost(row[0]) {
+        Ok(if row.is_ghost() {
             Equal::Ghost
         } else {
             Equal::Row
@@ -491,7 +491,7 @@ impl Rowset {
             if slot < p.slot_count() {
                 let row = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
                 let hit = self.keys().cmp_leaf(&self.def.layout, row, key)? == Ordering::Equal
-                    && !is_ghost(row[0]);
+                    && !row.is_ghost();
                 return Ok(hit.then_some((id, page, slot)));
             }
             id = p.next_page();
@@ -539,7 +539,7 @@ impl Rowset {
                         return Ok(None);
                     }
                     let row = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
-                    if is_ghost(row[0]) {
+                    if row.is_ghost() {
                         return Ok(None);
                     }
                     return self.decode(row, reading.lends).map(Some);
@@ -558,12 +558,12 @@ impl Rowset {
     }
 }
 
-/// The bytes of an entry from its start on, whatever its length: comparing needs no more, and finding the length costs
+/// An entry with all bytes from its start on, whatever its length: comparing needs no more, and finding the length costs
 /// as much as comparing.
-fn entry<'p>(p: PageRef<'p>, slot: u16) -> FormatResult<&'p [u8]> {
+fn entry(p: PageRef<'_>, slot: u16) -> FormatResult<RowRef<'_>> {
     match usize::from(p.slot_offset(slot)?) {
         0 => Err(FormatError::NoSlot(slot)),
-        at => Ok(&p.bytes()[at..]),
+        at => Ok(RowRef::new(&p.bytes()[at..])),
     }
 }
 

@@ -28,7 +28,7 @@ use duramen_wal::record::{
 };
 
 use duramen_format::page::{PageMut, PageRef, page_type};
-use duramen_format::{FormatError, FormatResult, alloc, row};
+use duramen_format::{FormatError, FormatResult, RowRef, alloc, row};
 
 /// `row_flags`: undo on the same page and slot.
 pub(crate) const PHYSICAL: u16 = 1;
@@ -206,10 +206,7 @@ impl<'a> PageOp<'a> {
             }
             PageOp::Delete { slot, row } => {
                 fields.slot = *slot;
-                let ghost = row
-                    .first()
-                    .is_some_and(|s| duramen_format::page::is_ghost(*s));
-                let lop = if ghost {
+                let lop = if RowRef::new(row).is_ghost() {
                     Lop::EXPUNGE_ROWS
                 } else {
                     Lop::DELETE_ROWS
@@ -506,10 +503,7 @@ impl<'a> PageOp<'a> {
                 if is_heap(context) {
                     page.clear_slot(*slot)
                 } else {
-                    let ghost = page
-                        .as_ref()
-                        .record(*slot)?
-                        .is_some_and(|r| duramen_format::page::is_ghost(r[0]));
+                    let ghost = page.as_ref().record(*slot)?.is_some_and(RowRef::is_ghost);
                     if ghost {
                         let n = page.as_ref().ghost_count();
                         page.set_ghost_count(n.saturating_sub(1));
@@ -586,15 +580,12 @@ impl<'a> PageOp<'a> {
 
 fn ghost_at(page: &PageMut<'_>, slot: u16) -> bool {
     let record = page.as_ref().record(slot);
-    matches!(record, Ok(Some(r)) if duramen_format::page::is_ghost(r[0]))
+    matches!(record, Ok(Some(r)) if r.is_ghost())
 }
 
 /// Ghosts that came with rows from another page.
 fn count_ghosts(page: &mut PageMut<'_>, rows: &[&[u8]]) {
-    let ghost = |r: &&&[u8]| {
-        r.first()
-            .is_some_and(|s| duramen_format::page::is_ghost(*s))
-    };
+    let ghost = |r: &&&[u8]| RowRef::new(r).is_ghost();
     let came = rows.iter().filter(ghost).count() as u16;
     if came > 0 {
         let n = page.as_ref().ghost_count();
@@ -606,10 +597,7 @@ fn recount_ghosts(page: &mut PageMut<'_>) -> FormatResult<()> {
     let p = page.as_ref();
     let mut n = 0;
     for s in 0..p.slot_count() {
-        n += u16::from(
-            p.record(s)?
-                .is_some_and(|r| duramen_format::page::is_ghost(r[0])),
-        );
+        n += u16::from(p.record(s)?.is_some_and(RowRef::is_ghost));
     }
     page.set_ghost_count(n);
     Ok(())
@@ -629,7 +617,7 @@ fn modify(
         part.copy_from_slice(after);
         return Ok(());
     }
-    let old = page.as_ref().expect_record(slot)?;
+    let old = page.as_ref().expect_record(slot)?.bytes();
     let head = old.get(..offset).ok_or(BAD)?;
     let tail = old.get(offset + before.len()..).ok_or(BAD)?;
     let new = [head, after, tail].concat();

@@ -21,7 +21,8 @@ mod parts;
 use std::collections::VecDeque;
 
 use duramen_base::{PageId, SqlResult};
-use duramen_format::page::{PageRef, is_ghost, kind_of, record_kind};
+use duramen_format::RowRef;
+use duramen_format::page::{PageRef, record_kind};
 use duramen_observe::Counter;
 use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction, Visible};
 use duramen_types::Value;
@@ -375,7 +376,7 @@ impl Cursor {
             let row = p
                 .expect_record(slot)
                 .map_err(|e| rowset.db.corrupt(id, e))?;
-            if is_ghost(row[0]) && self.skips_ghosts(quiet) {
+            if row.is_ghost() && self.skips_ghosts(quiet) {
                 duramen_observe::count(Counter::SkippedGhostedRecords, 1);
                 continue;
             }
@@ -425,7 +426,7 @@ impl Cursor {
         tx: &Transaction,
         rowset: &Rowset,
         key: &[Value],
-        row: &[u8],
+        row: RowRef<'_>,
         quiet: bool,
     ) -> SqlResult<Take> {
         if !quiet || self.one_by_one() {
@@ -440,7 +441,7 @@ impl Cursor {
                 rowset.refuse_conflict(tx, || rowset.key_place(key))?;
             }
         }
-        if is_ghost(row[0]) {
+        if row.is_ghost() {
             return Ok(Take::Nothing);
         }
         rowset.decode(row, self.reading().lends).map(Take::Row)
@@ -452,7 +453,7 @@ impl Cursor {
         tx: &Transaction,
         rowset: &Rowset,
         key: &[Value],
-        row: &[u8],
+        row: RowRef<'_>,
         quiet: bool,
     ) -> SqlResult<Take> {
         let seen = match &self.reading().view {
@@ -460,7 +461,7 @@ impl Cursor {
             _ => Visible::Current,
         };
         Ok(match seen {
-            Visible::Current if is_ghost(row[0]) => Take::Nothing,
+            Visible::Current if row.is_ghost() => Take::Nothing,
             Visible::Current => Take::Row(rowset.decode(row, self.reading().lends)?),
             Visible::Image(image) => Take::Row(rowset.decode_image(&image, self.reading().lends)?),
             Visible::Absent | Visible::Lost => Take::Nothing,
@@ -601,13 +602,13 @@ impl Cursor {
                     self.give_back(tx);
                     continue;
                 };
-                match kind_of(row[0]) {
+                match row.kind() {
                     record_kind::FORWARDED | record_kind::BLOB => {
                         self.give_back(tx);
                         continue;
                     }
                     record_kind::FORWARDING_STUB => stubs.push(slot),
-                    _ if is_ghost(row[0]) => continue,
+                    _ if row.is_ghost() => continue,
                     _ => {
                         let values = rowset.decode(row, self.reading().lends)?;
                         self.batch.push_back((RowLocator::Rid(id, slot), values));

@@ -476,7 +476,8 @@ impl Database {
             .to_vec();
         let new_page = duramen_format::page::PageRef::new(&copy);
         let new = new_page.expect_record(0).map_err(|e| self.corrupt(id, e))?;
-        self.replace_record(tx, id, &mut page, (0, &old, new), Lcx::BOOT_PAGE)
+        let change = (0, old.as_slice(), new.bytes());
+        self.replace_record(tx, id, &mut page, change, Lcx::BOOT_PAGE)
     }
 
     /// Says where sysallocunits begins: the anchor of the whole catalog.

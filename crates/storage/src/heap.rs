@@ -10,9 +10,9 @@
 //!    [test: a_row_found_by_its_rid_is_read_committed]
 
 use duramen_base::{PageId, SqlResult};
-use duramen_format::FormatError;
-use duramen_format::page::{BODY_BYTES, kind_of, page_type, record_kind};
+use duramen_format::page::{BODY_BYTES, page_type, record_kind};
 use duramen_format::row::{back_pointer, forwarding_stub, forwarding_target, to_forwarded};
+use duramen_format::{FormatError, RowRef};
 use duramen_observe::{Counter, count};
 use duramen_pool::PageWrite;
 use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction};
@@ -120,9 +120,7 @@ impl Rowset {
                 continue;
             }
             let info = lock_info(self.def.object.0, &self.rid(id, slot));
-            let is_row = row
-                .first()
-                .is_some_and(|s| context == Lcx::HEAP && kind_of(*s) != record_kind::FORWARDED);
+            let is_row = context == Lcx::HEAP && RowRef::new(row).kind() != record_kind::FORWARDED;
             if is_row {
                 self.keep_version(tx, || Self::rid_place(id, slot).to_vec(), None)?;
             }
@@ -270,16 +268,17 @@ impl Rowset {
                     _ => return Ok(None),
                 }
             };
-            if kind_of(record[0]) != record_kind::FORWARDING_STUB {
+            let stub = RowRef::new(&record);
+            if stub.kind() != record_kind::FORWARDING_STUB {
                 return Ok(Some((page, slot, record)));
             }
             count(Counter::ForwardedRecords, 1);
             self.storage.operations.forwarded.add(1);
-            let target = forwarding_target(&record).map_err(|e| self.db.corrupt(page, e))?;
+            let target = forwarding_target(stub).map_err(|e| self.db.corrupt(page, e))?;
             let far = {
                 let p = self.db.read_page(target.0)?;
-                let record = p.page().expect_record(target.1).map(<[u8]>::to_vec);
-                record.and_then(|far| back_pointer(&far).map(|home| (home, far)))
+                let far = p.page().expect_record(target.1);
+                far.and_then(|far| back_pointer(far).map(|home| (home, far.to_vec())))
             };
             match far {
                 Ok((home, far)) if home == (page, slot) => {
@@ -321,7 +320,7 @@ impl Rowset {
             };
             if self.try_wanted(tx, wanted).is_ok() {
                 match p.page().record(slot) {
-                    Ok(Some(row)) if kind_of(row[0]) != record_kind::FORWARDING_STUB => {
+                    Ok(Some(row)) if row.kind() != record_kind::FORWARDING_STUB => {
                         return self.decode(row, reading.lends).map(Some);
                     }
                     Ok(Some(_)) => {}
@@ -371,7 +370,7 @@ impl Rowset {
         lends: bool,
     ) -> SqlResult<Option<Vec<Value>>> {
         match self.resolve(page, slot)? {
-            Some((_, _, row)) => self.decode(&row, lends).map(Some),
+            Some((_, _, row)) => self.decode(RowRef::new(&row), lends).map(Some),
             None => Ok(None),
         }
     }
@@ -415,7 +414,8 @@ impl Rowset {
         let Some((real_page, real_slot, row)) = self.resolve(page, slot)? else {
             return Ok(false);
         };
-        self.keep_version(tx, || Self::rid_place(page, slot).to_vec(), Some(&row))?;
+        let deleted = RowRef::new(&row);
+        self.keep_version(tx, || Self::rid_place(page, slot).to_vec(), Some(deleted))?;
         // The stub goes before the far end, which it must lead to for those who read without a lock.
         self.remove(tx, &self.storage, (page, slot), Lcx::HEAP)?;
         if (real_page, real_slot) != (page, slot) {
@@ -423,7 +423,7 @@ impl Rowset {
         }
         self.storage.operations.deleted.add(1);
         // After the row: whoever reads the row under its latch finds what it points to.
-        self.free_lobs(tx, &row)?;
+        self.free_lobs(tx, deleted)?;
         Ok(true)
     }
 
@@ -452,20 +452,22 @@ impl Rowset {
         let Some((real_page, real_slot, old)) = self.resolve(page, slot)? else {
             return Ok(false);
         };
+        let old = RowRef::new(&old);
         let kept = match self.may_stay(values) {
-            true => self.pointers(&old)?,
+            true => self.pointers(old)?,
             false => Vec::new(),
         };
         let row = self.encode_over(tx, values, &kept)?;
-        self.keep_version(tx, || Self::rid_place(page, slot).to_vec(), Some(&old))?;
+        let new = RowRef::new(&row);
+        self.keep_version(tx, || Self::rid_place(page, slot).to_vec(), Some(old))?;
         let forwarded = (real_page, real_slot) != (page, slot);
-        let moved = to_forwarded(&self.def.layout, &row, page, slot)
+        let moved = to_forwarded(&self.def.layout, new, page, slot)
             .map_err(|e| self.db.corrupt(page, e))?;
         let in_place = if forwarded { &moved } else { &row };
-        self.count_pulled_in(&old, &row)?;
+        self.count_pulled_in(old, new)?;
         self.storage.operations.updated.add(1);
         if self.heap_replace(tx, real_page, real_slot, in_place)? {
-            self.free_replaced(tx, &old, &row, &kept)?;
+            self.free_replaced(tx, old, new, &kept)?;
             return Ok(true);
         }
         let (new_page, new_slot) = self.put_row(tx, &self.storage, &moved, Lcx::HEAP)?;
@@ -477,7 +479,7 @@ impl Rowset {
         if forwarded {
             self.remove(tx, &self.storage, (real_page, real_slot), Lcx::HEAP)?;
         }
-        self.free_replaced(tx, &old, &row, &kept)?;
+        self.free_replaced(tx, old, new, &kept)?;
         Ok(true)
     }
 

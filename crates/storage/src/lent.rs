@@ -110,7 +110,7 @@ impl Pages {
         let (mut start, mut link) = found.ok_or_else(|| corrupt("text tree (length)"))?;
         for _ in 0..MAX_DEPTH {
             let page = db.read_page(link.page)?;
-            let record = page.page().expect_record(link.slot)?;
+            let record = page.page().expect_record(link.slot)?.bytes();
             let blob = u64_at(record, 4)?;
             if *self.blob.get_or_insert(blob) != blob {
                 return Err(corrupt("text record (of another value)"));

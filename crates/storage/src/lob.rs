@@ -17,7 +17,7 @@ use duramen_format::pack_columns::append_rows;
 use duramen_format::page::MAX_RECORD_BYTES;
 use duramen_format::row::{Field, decode_fields, encode_fields};
 use duramen_format::values::{Fetched, decode_row_fetching, field_of};
-use duramen_format::{FormatError, FormatResult};
+use duramen_format::{FormatError, FormatResult, RowRef};
 use duramen_os::memory::{Clerk, out_of_memory};
 use duramen_txn::Transaction;
 use duramen_types::batch::Column;
@@ -118,7 +118,7 @@ impl Rowset {
     }
 
     /// The pointers to values outside a row.
-    pub(crate) fn pointers(&self, row: &[u8]) -> SqlResult<Vec<Vec<u8>>> {
+    pub(crate) fn pointers(&self, row: RowRef<'_>) -> SqlResult<Vec<Vec<u8>>> {
         let fields = decode_fields(&self.def.layout, row)?;
         let pointers = fields.into_iter().filter_map(|f| match f {
             Field::Complex(pointer) => Some(pointer.into_owned()),
@@ -158,7 +158,12 @@ impl Rowset {
     }
 
     /// A row's bytes with another uniquifier. What is outside the row stays where it is.
-    pub(crate) fn renumber(&self, tx: &Transaction, row: &[u8], number: i32) -> SqlResult<Vec<u8>> {
+    pub(crate) fn renumber(
+        &self,
+        tx: &Transaction,
+        row: RowRef<'_>,
+        number: i32,
+    ) -> SqlResult<Vec<u8>> {
         let layout = &self.def.layout;
         let mut fields = decode_fields(layout, row)?;
         if let (Some(c), Some(f)) = (layout.columns.last(), fields.last_mut()) {
@@ -289,7 +294,7 @@ impl Rowset {
     }
 
     /// A row's values, with those outside the row read in, or where they may stay ([`crate::hints::Reading::lends`]) lent.
-    pub(crate) fn decode(&self, row: &[u8], lends: bool) -> SqlResult<Vec<Value>> {
+    pub(crate) fn decode(&self, row: RowRef<'_>, lends: bool) -> SqlResult<Vec<Value>> {
         decode_row_fetching(&self.def.layout, row, &mut |c, pointer| {
             self.off_row(c, pointer, lends).map(Fetched::from)
         })
@@ -308,7 +313,7 @@ impl Rowset {
                 }
             };
             pages += 1;
-            page.page().expect_record(slot).map(<[u8]>::to_vec)
+            page.page().expect_record(slot).map(RowRef::to_vec)
         });
         if let Ok(value) = &value {
             let operations = &self.storage.operations;
@@ -339,7 +344,7 @@ impl Rowset {
     }
 
     /// Counts the values that were outside `old` and stand in `new`, the row that it becomes.
-    pub(crate) fn count_pulled_in(&self, old: &[u8], new: &[u8]) -> SqlResult<()> {
+    pub(crate) fn count_pulled_in(&self, old: RowRef<'_>, new: RowRef<'_>) -> SqlResult<()> {
         if !self.has_pieces() {
             return Ok(());
         }
@@ -352,7 +357,7 @@ impl Rowset {
     }
 
     /// Frees the pieces that a row which goes away points to.
-    pub(crate) fn free_lobs(&self, tx: &Transaction, row: &[u8]) -> SqlResult<()> {
+    pub(crate) fn free_lobs(&self, tx: &Transaction, row: RowRef<'_>) -> SqlResult<()> {
         self.free_lobs_but(tx, row, &[])
     }
 
@@ -360,8 +365,8 @@ impl Rowset {
     pub(crate) fn free_replaced(
         &self,
         tx: &Transaction,
-        old: &[u8],
-        new: &[u8],
+        old: RowRef<'_>,
+        new: RowRef<'_>,
         kept: &[Vec<u8>],
     ) -> SqlResult<()> {
         match kept.is_empty() {
@@ -374,7 +379,7 @@ impl Rowset {
     pub(crate) fn free_lobs_but(
         &self,
         tx: &Transaction,
-        row: &[u8],
+        row: RowRef<'_>,
         kept: &[Vec<u8>],
     ) -> SqlResult<()> {
         let Some(au) = self.def.lob_au else {
@@ -402,7 +407,7 @@ impl Rowset {
             let children: FormatResult<Vec<_>> = {
                 let page = self.db.read_page(id)?;
                 page.page().expect_record(slot).and_then(|r| {
-                    Ok(match decode_node(r)? {
+                    Ok(match decode_node(r.bytes())? {
                         Node::Root { links, .. } | Node::Internal { links, .. } => {
                             links.iter().map(|l| (l.page, l.slot)).collect()
                         }

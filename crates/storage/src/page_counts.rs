@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::SeqCst;
 
 use duramen_base::{AllocUnitId, PageId, SqlResult, messages};
+use duramen_format::row::node_child;
 use duramen_wal::record::Lcx;
 
 use crate::anchor::SYSALLOCUNITS;
@@ -119,11 +120,8 @@ impl Database {
                     p.next_page()
                 }
                 _ => {
-                    // The child is the end of the fixed part.
                     let row = p.expect_record(0).map_err(|e| self.corrupt(at, e))?;
-                    let end = usize::from(p.pminlen());
-                    let child = end.checked_sub(6).and_then(|from| row.get(from..end));
-                    child.and_then(PageId::from_bytes).unwrap_or_default()
+                    node_child(row, p.pminlen()).unwrap_or_default()
                 }
             };
         }

@@ -5,7 +5,7 @@
 //! those of some moment for each page.
 
 use duramen_base::{PageId, SqlResult};
-use duramen_format::page::{is_ghost, kind_of, record_kind};
+use duramen_format::page::record_kind;
 
 use crate::rowset::Rowset;
 
@@ -148,12 +148,11 @@ impl Rowset {
                 let Some(row) = p.record(slot).map_err(|e| self.db.corrupt(*id, e))? else {
                     continue;
                 };
-                let kind = row.first().map_or(0, |s| kind_of(*s));
-                if level == 0 && row.first().is_some_and(|s| is_ghost(*s)) {
+                if level == 0 && row.is_ghost() {
                     r.ghosts += 1;
                     continue;
                 }
-                if self.def.is_heap() && kind == record_kind::FORWARDED {
+                if self.def.is_heap() && row.kind() == record_kind::FORWARDED {
                     r.forwarded += 1;
                 }
                 r.count += 1;

@@ -25,7 +25,6 @@ use std::ops::Deref;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult};
-use duramen_format::page::is_ghost;
 use duramen_txn::{Transaction, TxnKind};
 use duramen_wal::record::{FLAG_COMPENSATION, FLAG_NORMAL, Lcx, RecordView};
 
@@ -355,8 +354,8 @@ impl Database {
             let p = page.page();
             for slot in 0..p.slot_count() {
                 let row = p.expect_record(slot).map_err(|e| self.corrupt(at, e))?;
-                if !is_ghost(row[0]) || may_come_back {
-                    each(at, slot, row);
+                if !row.is_ghost() || may_come_back {
+                    each(at, slot, row.bytes());
                 }
             }
             at = p.next_page();

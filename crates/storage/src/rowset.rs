@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use duramen_base::{Lsn, PageId, SqlResult};
-use duramen_format::page::page_type;
+use duramen_format::RowRef;
+use duramen_format::page::{page_type, record_kind};
 use duramen_observe::{Counter, count};
 use duramen_os::memory::Broker;
 use duramen_pool::PageWrite;
@@ -305,8 +306,6 @@ impl Rowset {
 }
 
 /// Whether a record is a row of its own: not a ghost, and not the far end of a forwarding stub.
-fn counts(row: &[u8]) -> bool {
-    use duramen_format::page::{is_ghost, kind_of, record_kind};
-    row.first()
-        .is_some_and(|s| !is_ghost(*s) && kind_of(*s) != record_kind::FORWARDED)
+fn counts(row: RowRef<'_>) -> bool {
+    !row.is_ghost() && row.kind() != record_kind::FORWARDED
 }

@@ -1,7 +1,7 @@
 //! Some rows of a rowset, for statistics: no locks, no transaction, whatever is on the pages.
 
 use duramen_base::{SqlError, SqlResult};
-use duramen_format::page::{is_ghost, kind_of, record_kind};
+use duramen_format::page::record_kind;
 use duramen_format::values::decode_row_with;
 use duramen_types::Value;
 
@@ -48,10 +48,9 @@ impl Rowset {
                 let Some(row) = p.record(slot).map_err(|e| db.corrupt(id, e))? else {
                     continue;
                 };
-                let Some(status) = row.first() else { continue };
-                let kind = kind_of(*status);
+                let kind = row.kind();
                 let inside = kind == record_kind::PRIMARY || kind == record_kind::FORWARDED;
-                if is_ghost(*status) || self.def().is_heap() && !inside {
+                if row.is_ghost() || self.def().is_heap() && !inside {
                     continue;
                 }
                 let decoded = decode_row_with(&self.def().layout, row, &mut |_, _| Ok(Vec::new()));

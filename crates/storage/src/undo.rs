@@ -25,9 +25,8 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlError, SqlResult, messages};
-use duramen_format::FormatResult;
 use duramen_format::boot::BOOT_PAGE;
-use duramen_format::page::is_ghost;
+use duramen_format::{FormatResult, RowRef};
 use duramen_pool::PageWrite;
 use duramen_txn::Transaction;
 use duramen_wal::record::{FLAG_COMPENSATION, Lcx, Lop, RecordBuilder, RecordView};
@@ -209,7 +208,7 @@ impl Database {
             } => {
                 let p = self.read_page(*new_page)?;
                 (0..*count)
-                    .map(|s| p.page().expect_record(s).map(<[u8]>::to_vec))
+                    .map(|s| p.page().expect_record(s).map(RowRef::to_vec))
                     .collect::<FormatResult<_>>()
                     .map_err(fail)?
             }
@@ -233,7 +232,9 @@ impl Database {
                     let op = PageOp::Delete { slot, row };
                     let role = Role::Compensation(if i == 0 { next } else { lsn });
                     // Of several, one that is not there went before a crash; a single one is undone once.
-                    if page.page().record(slot).map_err(fail)? == Some(row) || rows.len() == 1 {
+                    if page.page().record(slot).map_err(fail)? == Some(RowRef::new(row))
+                        || rows.len() == 1
+                    {
                         self.change(tx, id, &mut page, &op, context, role)?;
                     }
                 }
@@ -318,7 +319,7 @@ impl Database {
         // As whoever walks pages: no split is half made meanwhile.
         let _shared = storage.latch.read();
         let hint = view.page().map_or(0, |f| f.slot);
-        let wanted = |row: &[u8], pminlen: u16| is_row_of(op, au, row, pminlen);
+        let wanted = |row: RowRef<'_>, pminlen: u16| is_row_of(op, au, row, pminlen);
         let Some((id, mut page, slot)) = self.find_right(au, start, hint, &wanted)? else {
             return Err(recovery_error(self.id, lsn, "the row to undo is not there"));
         };
@@ -354,7 +355,7 @@ impl Database {
                 // A change from the first byte on made a row of a ghost.
                 let status = before.first().copied().filter(|_| *offset == 0);
                 let pminlen = page.page().pminlen();
-                restored = fields::restored(&row, pminlen, fields, status)
+                restored = fields::restored(RowRef::new(&row), pminlen, fields, status)
                     .map_err(|e| self.corrupt(id, e))?;
                 let (offset, before, after) = difference(&row, &restored);
                 modify(slot, offset, before, after)
@@ -375,7 +376,7 @@ impl Database {
         au: AllocUnitId,
         start: PageId,
         hint: u16,
-        wanted: &dyn Fn(&[u8], u16) -> bool,
+        wanted: &dyn Fn(RowRef<'_>, u16) -> bool,
     ) -> SqlResult<Option<(PageId, PageWrite<'_>, u16)>> {
         let mut id = start;
         while !id.is_null() {
@@ -399,25 +400,25 @@ impl Database {
 }
 
 /// Whether a row of a B-tree is the one that a record is about.
-fn is_row_of(op: &PageOp<'_>, au: AllocUnitId, row: &[u8], pminlen: u16) -> bool {
+fn is_row_of(op: &PageOp<'_>, au: AllocUnitId, row: RowRef<'_>, pminlen: u16) -> bool {
     let has = |key: &[u8]| fields::holds(row, pminlen, key).unwrap_or(false);
-    let ghost = row.first().is_some_and(|s| is_ghost(*s));
+    let ghost = row.is_ghost();
     match op {
         PageOp::Insert { key: [], rows, .. } => match rows.first() {
             Some(own) if au == SYSALLOCUNITS => {
-                !ghost && anchor::key_of(own).is_some_and(|key| has(&key))
+                !ghost && anchor::key_of(RowRef::new(own)).is_some_and(|key| has(&key))
             }
-            own => own == Some(&row),
+            own => own == Some(&row.bytes()),
         },
         PageOp::Insert { rows, .. } if planted::on(Bug::RowKnownByImage) => {
-            rows.first() == Some(&row)
+            rows.first() == Some(&row.bytes())
         }
         PageOp::Insert { key, .. } => !ghost && has(key),
         PageOp::Ghost {
             key: [],
             row: image,
             ..
-        } => ghost && row.len() == image.len() && row[1..] == image[1..],
+        } => ghost && row.len() == image.len() && row.bytes()[1..] == image[1..],
         PageOp::Ghost { key, .. } => ghost && has(key),
         PageOp::Modify { key, .. } => has(key),
         _ => false,
@@ -446,7 +447,8 @@ fn says_what_is(page: &PageWrite<'_>, op: &PageOp<'_>) -> bool {
         } => (*slot, usize::from(*offset), *before),
         _ => return true,
     };
-    let row = page.page().expect_record(slot).unwrap_or_default();
+    let row = page.page().expect_record(slot);
+    let row = row.map(RowRef::bytes).unwrap_or_default();
     row.get(at..).is_some_and(|rest| rest.starts_with(said))
 }
 

@@ -10,9 +10,9 @@
 use std::hash::Hasher;
 
 use duramen_base::{DbId, ObjectId, PageId, RowsetId, SqlError, SqlResult, messages};
-use duramen_format::FormatError;
-use duramen_format::page::{is_ghost, kind_of, record_kind};
+use duramen_format::page::record_kind;
 use duramen_format::values::{Fetched, decode_row_fetching};
+use duramen_format::{FormatError, RowRef};
 use duramen_txn::errors::update_conflict;
 use duramen_txn::{IsolationLevel, KeptValue, ReadView, RowImage, Transaction, Visible};
 use duramen_types::Value;
@@ -71,7 +71,7 @@ impl Rowset {
         &self,
         tx: &Transaction,
         place: impl FnOnce() -> Vec<u8>,
-        before: Option<&[u8]>,
+        before: Option<RowRef<'_>>,
     ) -> SqlResult<()> {
         if self.is_system() {
             return Ok(());
@@ -151,7 +151,7 @@ impl Rowset {
     }
 
     /// A row with everything it points to.
-    fn image(&self, row: &[u8]) -> SqlResult<RowImage> {
+    fn image(&self, row: RowRef<'_>) -> SqlResult<RowImage> {
         let mut off_row = Vec::new();
         if self.def.lob_au.is_some() {
             decode_row_fetching(&self.def.layout, row, &mut |c, pointer| {
@@ -164,25 +164,29 @@ impl Rowset {
             })?;
         }
         Ok(RowImage {
-            row: row.into(),
+            row: row.bytes().into(),
             off_row,
         })
     }
 
     pub(crate) fn decode_image(&self, image: &RowImage, lends: bool) -> SqlResult<Vec<Value>> {
         let mut values = image.off_row.iter();
-        decode_row_fetching(&self.def.layout, &image.row, &mut |c, pointer| {
-            let lent = match values.next() {
-                Some(KeptValue::Bytes(value)) => return Ok(Fetched::Bytes(value.to_vec())),
-                Some(KeptValue::Elsewhere(lent)) => lent.clone().downcast::<Lent>(),
-                None => return self.off_row(c, pointer, lends).map(Fetched::from),
-            };
-            let lent = lent.map_err(|_| FormatError::Corrupt("version of a large value"))?;
-            match lends {
-                true => Ok(OffRow::Lent(lent).into()),
-                false => self.taken_in(&lent).map(Fetched::Bytes),
-            }
-        })
+        decode_row_fetching(
+            &self.def.layout,
+            RowRef::new(&image.row),
+            &mut |c, pointer| {
+                let lent = match values.next() {
+                    Some(KeptValue::Bytes(value)) => return Ok(Fetched::Bytes(value.to_vec())),
+                    Some(KeptValue::Elsewhere(lent)) => lent.clone().downcast::<Lent>(),
+                    None => return self.off_row(c, pointer, lends).map(Fetched::from),
+                };
+                let lent = lent.map_err(|_| FormatError::Corrupt("version of a large value"))?;
+                match lends {
+                    true => Ok(OffRow::Lent(lent).into()),
+                    false => self.taken_in(&lent).map(Fetched::Bytes),
+                }
+            },
+        )
     }
 
     /// The row with this whole key, as `view` sees it.
@@ -214,7 +218,7 @@ impl Rowset {
                 self.visible(tx, view, &self.key_place(key))?
             };
             return match seen {
-                Visible::Current if is_ghost(row[0]) => Ok(None),
+                Visible::Current if row.is_ghost() => Ok(None),
                 Visible::Current => self.decode(row, lends).map(Some),
                 Visible::Image(image) => self.decode_image(&image, lends).map(Some),
                 Visible::Absent | Visible::Lost => Ok(None),
@@ -243,11 +247,10 @@ impl Rowset {
     /// The row whose home is this RID; the far end of another row is none.
     fn heap_row(&self, page: PageId, slot: u16, lends: bool) -> SqlResult<Option<Vec<Value>>> {
         match self.resolve(page, slot)? {
-            Some((at, s, row)) if (at, s) == (page, slot) => match kind_of(row[0]) {
-                record_kind::FORWARDED => Ok(None),
-                _ => self.decode(&row, lends).map(Some),
+            Some((at, s, row)) => match RowRef::new(&row) {
+                far if (at, s) == (page, slot) && far.kind() == record_kind::FORWARDED => Ok(None),
+                row => self.decode(row, lends).map(Some),
             },
-            Some((_, _, row)) => self.decode(&row, lends).map(Some),
             None => Ok(None),
         }
     }

@@ -7,12 +7,11 @@ use duramen_base::PAGE_BYTES;
 use duramen_format::layout::{ColumnLayout, RowKind, RowLayout};
 use duramen_format::lob::{self, Pointer};
 use duramen_format::page::{
-    PageRef, STATUS_NULL_BITMAP, STATUS_VARIABLE, STATUS_VERSION_TAG, is_ghost, kind_of, page_type,
-    record_kind,
+    PageRef, STATUS_NULL_BITMAP, STATUS_VARIABLE, STATUS_VERSION_TAG, page_type, record_kind,
 };
 use duramen_format::row::{Field, decode_field, decode_fields, node_child};
 use duramen_format::values::value_of;
-use duramen_format::{FormatResult, lob::decode_node};
+use duramen_format::{FormatResult, RowRef, lob::decode_node};
 use duramen_storage::KeyInfo;
 use duramen_types::{ConvertCtx, SqlType, TypeId, Value, convert};
 
@@ -26,7 +25,7 @@ pub(super) fn records(out: &mut Dump, page: &PageRef<'_>) {
             "Slot {slot}, Offset {at:#x}, Length {length}, DumpStyle BYTE"
         ));
         record_head(out, record);
-        out.bytes(at, record);
+        out.bytes(at, record.bytes());
     });
 }
 
@@ -45,8 +44,8 @@ pub(super) fn columns(out: &mut Dump, page: &PageRef<'_>, owner: Option<&Owner>)
         let length = record.len();
         out.parent(format!("Slot {slot} Offset {at:#x} Length {length}"));
         record_head(out, record);
-        out.bytes(at, record);
-        if kind_of(record[0]) == record_kind::FORWARDING_STUB {
+        out.bytes(at, record.bytes());
+        if record.kind() == record_kind::FORWARDING_STUB {
             forwarded(out, record);
         } else if text {
             text_node(out, record);
@@ -56,13 +55,17 @@ pub(super) fn columns(out: &mut Dump, page: &PageRef<'_>, owner: Option<&Owner>)
     });
 }
 
-fn each(out: &mut Dump, page: &PageRef<'_>, mut show: impl FnMut(&mut Dump, u16, usize, &[u8])) {
+fn each(
+    out: &mut Dump,
+    page: &PageRef<'_>,
+    mut show: impl FnMut(&mut Dump, u16, usize, RowRef<'_>),
+) {
     for slot in 0..page.slot_count() {
         let found = page
             .slot_offset(slot)
             .and_then(|at| Ok((usize::from(at), page.record(slot)?)));
         match found {
-            Ok((at, Some(record))) if !record.is_empty() => show(out, slot, at, record),
+            Ok((at, Some(record))) => show(out, slot, at, record),
             Ok(_) => {}
             Err(e) => {
                 out.parent(format!("Slot {slot}"));
@@ -75,10 +78,10 @@ fn each(out: &mut Dump, page: &PageRef<'_>, mut show: impl FnMut(&mut Dump, u16,
     }
 }
 
-/// Kind, attributes and size, from the first byte.
-fn record_head(out: &mut Dump, record: &[u8]) {
-    let status = record[0];
-    let kind = match kind_of(status) {
+/// Kind, attributes and size.
+fn record_head(out: &mut Dump, record: RowRef<'_>) {
+    let status = record.status();
+    let kind = match record.kind() {
         record_kind::PRIMARY => "PRIMARY_RECORD",
         record_kind::FORWARDED => "FORWARDED_RECORD",
         record_kind::FORWARDING_STUB => "FORWARDING_STUB",
@@ -104,7 +107,7 @@ fn record_head(out: &mut Dump, record: &[u8]) {
     out.end_line();
 }
 
-fn forwarded(out: &mut Dump, record: &[u8]) {
+fn forwarded(out: &mut Dump, record: RowRef<'_>) {
     match duramen_format::row::forwarding_target(record) {
         Ok((page, slot)) => {
             let to = format!("file {} page {} slot {slot}", page.file, page.page);
@@ -114,8 +117,8 @@ fn forwarded(out: &mut Dump, record: &[u8]) {
     }
 }
 
-fn text_node(out: &mut Dump, record: &[u8]) {
-    let links = match decode_node(record) {
+fn text_node(out: &mut Dump, record: RowRef<'_>) {
+    let links = match decode_node(record.bytes()) {
         Ok(lob::Node::Small(b)) => {
             return out.alone("Small Root", format_args!("{} bytes", b.len()));
         }
@@ -140,7 +143,7 @@ fn each_link(out: &mut Dump, links: &[lob::Link]) {
 }
 
 /// The columns of a data row.
-fn row(out: &mut Dump, slot: u16, record: &[u8], shape: &Shape) {
+fn row(out: &mut Dump, slot: u16, record: RowRef<'_>, shape: &Shape) {
     let fields = match decode_fields(&shape.layout, record) {
         Ok(fields) => fields,
         Err(e) => return out.alone("DuramenPageAudit", e),
@@ -149,7 +152,7 @@ fn row(out: &mut Dump, slot: u16, record: &[u8], shape: &Shape) {
     for (i, ((c, field), name)) in columns.enumerate() {
         // SQL Server counts a hidden uniquifier as column 0.
         let number = if c.uniquifier { 0 } else { i + 1 };
-        let place = Place::of(record, c, &field);
+        let place = Place::of(record.bytes(), c, &field);
         out.object(format!(
             "Slot {slot} Column {number} Offset {:#x} Length {} Length (physical) {}",
             place.offset, place.length, place.physical
@@ -159,7 +162,7 @@ fn row(out: &mut Dump, slot: u16, record: &[u8], shape: &Shape) {
             field => out.alone(name, shown(c, field)),
         }
     }
-    if is_ghost(record[0]) {
+    if record.is_ghost() {
         return;
     }
     if let Some(hash) = key_hash(shape, record) {
@@ -248,7 +251,7 @@ fn hex(b: &[u8]) -> String {
 }
 
 /// The lock manager's name of a clustered row.
-fn key_hash(shape: &Shape, record: &[u8]) -> Option<String> {
+fn key_hash(shape: &Shape, record: RowRef<'_>) -> Option<String> {
     let def = shape.def.as_ref().filter(|d| !d.keys.is_empty())?;
     let keys = KeyInfo::new(def);
     let key = keys.of_leaf(&shape.layout, record).ok()?;
@@ -324,7 +327,7 @@ fn index_rows(page: &PageRef<'_>, shape: &Shape) -> Option<IndexRows> {
     Some((columns, rows))
 }
 
-fn column_value(layout: &RowLayout, record: &[u8], i: usize) -> FormatResult<Value> {
+fn column_value(layout: &RowLayout, record: RowRef<'_>, i: usize) -> FormatResult<Value> {
     let field = decode_field(layout, record, i)?;
     Ok(value_of(&layout.columns[i], &field).unwrap_or(Value::Null))
 }

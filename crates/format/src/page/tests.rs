@@ -29,7 +29,7 @@ fn invariant(b: &PageBytes) {
     p.check().expect("page is consistent");
     let used: usize = (0..p.slot_count())
         .filter_map(|s| p.record(s).expect("record"))
-        .map(<[u8]>::len)
+        .map(RowRef::len)
         .sum();
     assert_eq!(
         usize::from(p.free_bytes()) + used + 2 * usize::from(p.slot_count()),
@@ -55,10 +55,10 @@ fn inserts_keep_slot_order_and_deletes_close_it() {
     p.insert_record(0, &row(1, 20)).expect("fits");
     p.insert_record(1, &row(3, 30)).expect("fits");
     p.insert_record(1, &row(2, 25)).expect("fits");
-    assert_eq!(p.as_ref().record(1), Ok(Some(row(2, 25).as_slice())));
-    assert_eq!(p.as_ref().record(2), Ok(Some(row(3, 30).as_slice())));
+    assert_eq!(p.as_ref().record(1), Ok(Some(RowRef::new(&row(2, 25)))));
+    assert_eq!(p.as_ref().record(2), Ok(Some(RowRef::new(&row(3, 30)))));
     p.delete_record(0).expect("exists");
-    assert_eq!(p.as_ref().record(0), Ok(Some(row(2, 25).as_slice())));
+    assert_eq!(p.as_ref().record(0), Ok(Some(RowRef::new(&row(2, 25)))));
     assert_eq!(p.as_ref().slot_count(), 2);
     assert_eq!(p.delete_record(2), Err(FormatError::NoSlot(2)));
     invariant(&b);
@@ -101,8 +101,8 @@ fn a_full_page_compacts_when_the_holes_are_enough() {
         .expect("fits after compaction");
     p.replace_record(1, &row(201, 110)).expect("fits");
     p.replace_record(2, &row(202, 50)).expect("shrinks");
-    assert_eq!(p.as_ref().record(1), Ok(Some(row(201, 110).as_slice())));
-    assert_eq!(p.as_ref().record(2), Ok(Some(row(202, 50).as_slice())));
+    assert_eq!(p.as_ref().record(1), Ok(Some(RowRef::new(&row(201, 110)))));
+    assert_eq!(p.as_ref().record(2), Ok(Some(RowRef::new(&row(202, 50)))));
     invariant(&b);
 }
 

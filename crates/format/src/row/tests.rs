@@ -58,9 +58,12 @@ fn every_kind_of_row_round_trips() {
         ] {
             let row = encode_fields(&layout, &fields, child).expect("encodes");
             assert_eq!(record_len(&row, layout.pminlen), Ok(row.len()));
-            assert_eq!(decode_fields(&layout, &row).expect("decodes"), fields);
+            assert_eq!(
+                decode_fields(&layout, RowRef::new(&row)).expect("decodes"),
+                fields
+            );
             if let Some(child) = child {
-                assert_eq!(node_child(&row, layout.pminlen), Ok(child));
+                assert_eq!(node_child(RowRef::new(&row), layout.pminlen), Ok(child));
             }
         }
     }
@@ -97,7 +100,7 @@ fn columns_added_later_read_as_null() {
         ],
         RowKind::Data,
     );
-    let fields = decode_fields(&new, &row).expect("decodes");
+    let fields = decode_fields(&new, RowRef::new(&row)).expect("decodes");
     assert_eq!(fields[1], inline(b"ab"));
     assert_eq!(fields[2..], [Field::Null, Field::Null]);
 }
@@ -120,13 +123,23 @@ fn forwarding_keeps_the_columns_and_finds_the_stub() {
         ],
     ] {
         let row = encode_fields(&layout, &fields, None).expect("encodes");
-        let moved = to_forwarded(&layout, &row, PageId::new(1, 99), 3).expect("forwards");
+        let moved =
+            to_forwarded(&layout, RowRef::new(&row), PageId::new(1, 99), 3).expect("forwards");
         assert_eq!(record_len(&moved, layout.pminlen), Ok(moved.len()));
-        assert_eq!(decode_fields(&layout, &moved).expect("decodes"), fields);
-        assert_eq!(back_pointer(&moved), Ok((PageId::new(1, 99), 3)));
+        assert_eq!(
+            decode_fields(&layout, RowRef::new(&moved)).expect("decodes"),
+            fields
+        );
+        assert_eq!(
+            back_pointer(RowRef::new(&moved)),
+            Ok((PageId::new(1, 99), 3))
+        );
     }
     let stub = forwarding_stub(PageId::new(1, 5), 6);
-    assert_eq!(forwarding_target(&stub), Ok((PageId::new(1, 5), 6)));
+    assert_eq!(
+        forwarding_target(RowRef::new(&stub)),
+        Ok((PageId::new(1, 5), 6))
+    );
     assert_eq!(record_len(&stub, 4), Ok(9));
 }
 
@@ -134,9 +147,11 @@ fn forwarding_keeps_the_columns_and_finds_the_stub() {
 fn ghosts_come_and_go() {
     let mut row = [0x30, 0, 0, 0];
     set_ghost(&mut row, true);
-    assert_eq!(row[0], 0x3c);
+    assert!(RowRef::new(&row).is_ghost());
+    assert_eq!(RowRef::new(&row).status(), 0x3c);
     set_ghost(&mut row, false);
-    assert_eq!(row[0], 0x30);
+    assert!(!RowRef::new(&row).is_ghost());
+    assert_eq!(RowRef::new(&row).status(), 0x30);
 }
 
 #[test]
@@ -154,9 +169,9 @@ fn any_bytes_decode_or_fail_without_panic() {
                 }
             })
             .collect();
-        let _ = decode_fields(&layout, &row);
+        let _ = decode_fields(&layout, RowRef::new(&row));
         let _ = record_len(&row, 9);
-        let _ = to_forwarded(&layout, &row, PageId::NULL, 0);
-        let _ = back_pointer(&row);
+        let _ = to_forwarded(&layout, RowRef::new(&row), PageId::NULL, 0);
+        let _ = back_pointer(RowRef::new(&row));
     }
 }

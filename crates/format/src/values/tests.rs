@@ -41,12 +41,18 @@ fn rows_of_values_round_trip() {
         let layout = layout_for(&specs, kind);
         for values in &rows {
             let bytes = encode_row(&layout, values).expect("encodes");
-            assert_eq!(&decode_row(&layout, &bytes).expect("decodes"), values);
+            assert_eq!(
+                &decode_row(&layout, RowRef::new(&bytes)).expect("decodes"),
+                values
+            );
         }
     }
     let node = layout_for(&specs[..2], RowKind::IndexNode);
     let bytes = encode_node_row(&node, &rows[0][..2], PageId::new(1, 7)).expect("encodes");
-    assert_eq!(decode_row(&node, &bytes).expect("decodes"), rows[0][..2]);
+    assert_eq!(
+        decode_row(&node, RowRef::new(&bytes)).expect("decodes"),
+        rows[0][..2]
+    );
 }
 
 /// Rows are written without a buffer for each column, and come out as those that are put together from fields.

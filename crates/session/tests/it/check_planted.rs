@@ -10,7 +10,7 @@ use duramen_format::PageBytes;
 use duramen_format::alloc::{
     Iam, bit_get, bit_set, gam_page_of, iam_set_single, pfs, pfs_get, pfs_set, sgam_page_of,
 };
-use duramen_format::page::{PageMut, PageRef, kind_of, page_type, record_kind, seal};
+use duramen_format::page::{PageMut, PageRef, page_type, record_kind, seal};
 
 use self::world::{World, world};
 
@@ -247,7 +247,7 @@ fn cases(w: &World) -> Vec<Case> {
     let plain = (0..PageRef::new(&w.pages[heap[1] as usize]).slot_count())
         .find(|s| {
             let r = PageRef::new(&w.pages[heap[1] as usize]).record(*s);
-            matches!(r, Ok(Some(r)) if kind_of(r[0]) == record_kind::PRIMARY)
+            matches!(r, Ok(Some(r)) if r.kind() == record_kind::PRIMARY)
         })
         .unwrap();
     c.record("page of h", heap[1], plain, true);
@@ -368,7 +368,7 @@ fn cases(w: &World) -> Vec<Case> {
             .find_map(|n| {
                 let p = PageRef::new(&w.pages[*n as usize]);
                 let slot = (0..p.slot_count())
-                    .find(|s| matches!(p.record(*s), Ok(Some(r)) if kind_of(r[0]) == kind));
+                    .find(|s| matches!(p.record(*s), Ok(Some(r)) if r.kind() == kind));
                 slot.map(|s| (*n, s))
             })
             .unwrap()
@@ -433,7 +433,7 @@ fn cases(w: &World) -> Vec<Case> {
     let with_value = leaf.iter().find_map(|n| {
         let p = PageRef::new(&w.pages[*n as usize]);
         let slot = (0..p.slot_count()).find(|s| {
-            let r = p.record(*s).unwrap().unwrap();
+            let r = p.record(*s).unwrap().unwrap().bytes();
             let end = u16::from_le_bytes([r[r.len() - 24], r[r.len() - 23]]);
             r.len() > 60 && end & 0xff == 4 && r[r.len() - 24 + 4] == 1
         });
@@ -615,7 +615,8 @@ fn cases(w: &World) -> Vec<Case> {
         let pages = w.pages_of(system(object), page_type::DATA, 0);
         pages.into_iter().find_map(|n| {
             let p = PageRef::new(&w.pages[n as usize]);
-            let slot = (0..p.slot_count()).find(|s| wanted(p.record(*s).unwrap().unwrap()))?;
+            let slot =
+                (0..p.slot_count()).find(|s| wanted(p.record(*s).unwrap().unwrap().bytes()))?;
             Some((n, usize::from(p.slot_offset(slot).unwrap())))
         })
     };

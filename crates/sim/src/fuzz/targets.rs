@@ -4,7 +4,7 @@ use duramen_base::{AllocUnitId, PAGE_BYTES, PageId};
 use duramen_format::alloc::Iam;
 use duramen_format::boot::{Boot, FileHeader};
 use duramen_format::page::{PageMut, PageRef, restore_torn_bits, seal, verify};
-use duramen_format::{PageBytes, backup, decode_row, lob, row};
+use duramen_format::{PageBytes, RowRef, backup, decode_row, lob, row};
 use duramen_tds::bulk::BulkReader;
 use duramen_tds::bytes::Reader;
 use duramen_tds::login::Login;
@@ -249,19 +249,20 @@ fn page(input: &[u8]) -> bool {
     sound
 }
 
-fn records_of_page(record: &[u8], pminlen: u16) {
+fn records_of_page(record: RowRef<'_>, pminlen: u16) {
     let _ = row::node_child(record, pminlen);
     let _ = row::forwarding_target(record);
     let _ = row::back_pointer(record);
-    let _ = lob::decode_node(record);
+    let _ = lob::decode_node(record.bytes());
     let _ = decode_row(&corpus::layout(), record);
 }
 
 fn data_row(input: &[u8]) -> bool {
-    records_of_page(input, 12);
+    let row = RowRef::new(input);
+    records_of_page(row, 12);
     let _ = lob::decode_pointer(input);
-    let own = decode_row(&corpus::layout(), input).is_ok();
-    decode_row(&corpus::layout_of(input), input).is_ok() || own
+    let own = decode_row(&corpus::layout(), row).is_ok();
+    decode_row(&corpus::layout_of(input), row).is_ok() || own
 }
 
 fn block(input: &[u8]) -> bool {

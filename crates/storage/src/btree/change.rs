@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use duramen_base::{PageId, SqlResult};
+use duramen_format::RowRef;
 use duramen_observe::events::PageSplitKind;
 use duramen_pool::PageWrite;
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
@@ -48,8 +49,8 @@ impl Rowset {
                 .expect_record(slot)
                 .map_err(|e| self.db.corrupt(id, e))?
                 .to_vec();
-            self.keep_version(tx, || self.key_place(key), Some(&row))?;
-            let named = self.named_key(id, &row)?;
+            self.keep_version(tx, || self.key_place(key), Some(RowRef::new(&row)))?;
+            let named = self.named_key(id, RowRef::new(&row))?;
             let op = PageOp::Ghost {
                 slot,
                 row: &row,
@@ -61,7 +62,7 @@ impl Rowset {
         };
         self.storage.ghosts.fetch_add(1, Relaxed);
         self.storage.operations.ghosted.add(1);
-        self.free_lobs(tx, &row)?;
+        self.free_lobs(tx, RowRef::new(&row))?;
         Ok(true)
     }
 
@@ -83,13 +84,14 @@ impl Rowset {
             match self.try_replace(tx, key, &row)? {
                 Step::Done(Some(old)) => {
                     self.storage.operations.updated.add(1);
-                    self.count_pulled_in(&old, &row)?;
-                    self.free_replaced(tx, &old, &row, &kept)?;
+                    let (old, new) = (RowRef::new(&old), RowRef::new(&row));
+                    self.count_pulled_in(old, new)?;
+                    self.free_replaced(tx, old, new, &kept)?;
                     return Ok(true);
                 }
                 Step::Done(None) => {
                     // Nobody will point to what was written for it.
-                    self.free_lobs_but(tx, &row, &kept)?;
+                    self.free_lobs_but(tx, RowRef::new(&row), &kept)?;
                     return Ok(false);
                 }
                 Step::Wait(wanted) => {
@@ -132,14 +134,14 @@ impl Rowset {
         if growth > 0 && !self.grows(tx, page.page(), growth) {
             return Ok(Step::Retry);
         }
-        self.keep_version(tx, || self.key_place(key), Some(&old))?;
+        self.keep_version(tx, || self.key_place(key), Some(RowRef::new(&old)))?;
         self.modify_row(tx, id, &mut page, slot, &old, row)?;
         Ok(Step::Done(Some(old)))
     }
 
     /// The key of a row on `page` as its log records name it: of a base table's, which others may change meanwhile. A row of
     /// any other table is as its transaction has left it, and is known by all its bytes.
-    pub(crate) fn named_key(&self, page: PageId, row: &[u8]) -> SqlResult<Vec<u8>> {
+    pub(crate) fn named_key(&self, page: PageId, row: RowRef<'_>) -> SqlResult<Vec<u8>> {
         if !self.is_system() {
             return Ok(Vec::new());
         }
@@ -162,10 +164,11 @@ impl Rowset {
             return Ok(());
         }
         let layout = &self.def.layout;
-        let identity = self.keys().identity(layout, new);
+        let identity = self.keys().identity(layout, RowRef::new(new));
         let identity = identity.map_err(|e| self.db.corrupt(id, e))?;
         let changed = match self.is_system() {
-            true => fields::changed(layout, old, new).map_err(|e| self.db.corrupt(id, e))?,
+            true => fields::changed(layout, RowRef::new(old), RowRef::new(new))
+                .map_err(|e| self.db.corrupt(id, e))?,
             false => Vec::new(),
         };
         let op = PageOp::Modify {

@@ -14,9 +14,9 @@ use std::borrow::Cow;
 use duramen_types::{SqlType, TypeId};
 
 use duramen_format::layout::{ColumnLayout, RowKind, RowLayout};
-use duramen_format::page::{STATUS_NULL_BITMAP, STATUS_VARIABLE, kind_of, record_kind};
+use duramen_format::page::{STATUS_NULL_BITMAP, STATUS_VARIABLE, record_kind};
 use duramen_format::row::{Field, Parts, append_variable, decode_fields, field};
-use duramen_format::{FormatError, FormatResult, u16_at};
+use duramen_format::{FormatError, FormatResult, RowRef, u16_at};
 
 const BIT: u8 = 1;
 const OUTSIDE: u8 = 2;
@@ -84,9 +84,11 @@ fn take<'a>(list: &mut &'a [u8]) -> FormatResult<Option<(ColumnLayout, Field<'a>
 }
 
 /// What the parts of a leaf row need to know of its page.
-fn shape(row: &[u8], pminlen: u16) -> FormatResult<RowLayout> {
-    let first = *row.first().ok_or(FormatError::Corrupt("row (empty)"))?;
-    let kind = match kind_of(first) {
+fn shape(row: RowRef<'_>, pminlen: u16) -> FormatResult<RowLayout> {
+    if row.is_empty() {
+        return Err(FormatError::Corrupt("row (empty)"));
+    }
+    let kind = match row.kind() {
         record_kind::INDEX | record_kind::GHOST_INDEX => RowKind::IndexLeaf,
         _ => RowKind::Data,
     };
@@ -100,7 +102,7 @@ fn shape(row: &[u8], pminlen: u16) -> FormatResult<RowLayout> {
 }
 
 /// Whether a leaf row holds all of these fields. `pminlen` is its page's.
-pub(crate) fn holds(row: &[u8], pminlen: u16, mut fields: &[u8]) -> FormatResult<bool> {
+pub(crate) fn holds(row: RowRef<'_>, pminlen: u16, mut fields: &[u8]) -> FormatResult<bool> {
     let shape = shape(row, pminlen)?;
     let parts = Parts::read(&shape, row)?;
     while let Some((column, wanted)) = take(&mut fields)? {
@@ -117,7 +119,11 @@ pub(crate) fn holds(row: &[u8], pminlen: u16, mut fields: &[u8]) -> FormatResult
 }
 
 /// The fields in which `new` differs from `old`, as they are in `old`.
-pub(crate) fn changed(layout: &RowLayout, old: &[u8], new: &[u8]) -> FormatResult<Vec<u8>> {
+pub(crate) fn changed(
+    layout: &RowLayout,
+    old: RowRef<'_>,
+    new: RowRef<'_>,
+) -> FormatResult<Vec<u8>> {
     let mut out = Vec::new();
     let (old, new) = (decode_fields(layout, old)?, decode_fields(layout, new)?);
     for ((c, before), after) in layout.columns.iter().zip(&old).zip(&new) {
@@ -131,7 +137,7 @@ pub(crate) fn changed(layout: &RowLayout, old: &[u8], new: &[u8]) -> FormatResul
 /// The row with these fields put back. `status`: the first byte that the row had, where the change was one from a ghost
 /// to a row.
 pub(crate) fn restored(
-    row: &[u8],
+    row: RowRef<'_>,
     pminlen: u16,
     mut fields: &[u8],
     status: Option<u8>,
@@ -141,7 +147,7 @@ pub(crate) fn restored(
     let parts = Parts::read(&shape, row)?;
     let mut variable = parts.variable_fields()?;
     // All up to the variable columns: what stands there is put back in place.
-    let mut out = row.get(..parts.fixed_end()).ok_or(SHORT)?.to_vec();
+    let mut out = row.bytes().get(..parts.fixed_end()).ok_or(SHORT)?.to_vec();
     let nulls = parts.nulls_at();
     while let Some((c, value)) = take(&mut fields)? {
         if c.nullbit > 0 {
@@ -177,7 +183,10 @@ pub(crate) fn restored(
     if let Some(status) = status {
         out[0] = out[0] & !KIND_BITS | status & KIND_BITS;
     }
-    debug_assert_eq!(out[0] & STATUS_NULL_BITMAP, row[0] & STATUS_NULL_BITMAP);
+    debug_assert_eq!(
+        out[0] & STATUS_NULL_BITMAP,
+        row.status() & STATUS_NULL_BITMAP
+    );
     Ok(out)
 }
 

@@ -8,10 +8,10 @@ use std::cmp::Ordering;
 use std::hash::Hasher;
 
 use duramen_base::{PageId, SqlResult};
-use duramen_format::FormatResult;
 use duramen_format::layout::{ColumnLayout, ColumnSpec, RowKind, RowLayout, layout_for};
 use duramen_format::row::decode_field;
 use duramen_format::values::{encode_node_row, value_of};
+use duramen_format::{FormatResult, RowRef};
 use duramen_types::{CollationId, TypeId, Value, compare};
 
 use super::fields;
@@ -38,7 +38,8 @@ enum Plain {
 impl Plain {
     /// Compares without decoding, where that can be.
     #[inline]
-    fn cmp(self, row: &[u8], v: &Value) -> Option<Ordering> {
+    fn cmp(self, row: RowRef<'_>, v: &Value) -> Option<Ordering> {
+        let row = row.bytes();
         match (self, v) {
             (Plain::Int(at), Value::Int(v)) => {
                 let b = row.get(at..at + 4)?;
@@ -96,7 +97,7 @@ impl KeyInfo {
     }
 
     /// The key values of a leaf row.
-    pub fn of_leaf(&self, layout: &RowLayout, row: &[u8]) -> SqlResult<Vec<Value>> {
+    pub fn of_leaf(&self, layout: &RowLayout, row: RowRef<'_>) -> SqlResult<Vec<Value>> {
         self.columns
             .iter()
             .map(|(i, _)| {
@@ -107,7 +108,7 @@ impl KeyInfo {
     }
 
     /// The key values of a node row.
-    pub fn of_node(&self, row: &[u8]) -> SqlResult<Vec<Value>> {
+    pub fn of_node(&self, row: RowRef<'_>) -> SqlResult<Vec<Value>> {
         (0..self.column_count())
             .map(|i| value_of(&self.node.columns[i], &decode_field(&self.node, row, i)?))
             .collect()
@@ -126,7 +127,12 @@ impl KeyInfo {
     }
 
     /// How a leaf row stands to `probe`.
-    pub fn cmp_leaf(&self, layout: &RowLayout, row: &[u8], probe: &[Value]) -> SqlResult<Ordering> {
+    pub fn cmp_leaf(
+        &self,
+        layout: &RowLayout,
+        row: RowRef<'_>,
+        probe: &[Value],
+    ) -> SqlResult<Ordering> {
         for (k, v) in probe.iter().enumerate().take(self.column_count()) {
             let (i, desc) = self.columns[k];
             let ord = match self.plain[k].cmp(row, v) {
@@ -145,7 +151,7 @@ impl KeyInfo {
     }
 
     /// How a node row stands to `probe`.
-    pub fn cmp_node(&self, row: &[u8], probe: &[Value]) -> SqlResult<Ordering> {
+    pub fn cmp_node(&self, row: RowRef<'_>, probe: &[Value]) -> SqlResult<Ordering> {
         for (k, v) in probe.iter().enumerate().take(self.column_count()) {
             let ord = match self.plain_node[k].cmp(row, v) {
                 Some(ord) => ord,
@@ -224,7 +230,7 @@ impl KeyInfo {
 
     /// The bytes by which undo finds a row without knowing its index: for every key column its place in the row, its
     /// null bit, and what it holds (`fields`).
-    pub fn identity(&self, layout: &RowLayout, row: &[u8]) -> FormatResult<Vec<u8>> {
+    pub fn identity(&self, layout: &RowLayout, row: RowRef<'_>) -> FormatResult<Vec<u8>> {
         let mut out = Vec::with_capacity(24 * self.column_count());
         for (i, _) in &self.columns {
             fields::put(

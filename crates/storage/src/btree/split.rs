@@ -8,7 +8,8 @@ use std::cmp::Ordering;
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{PageId, SqlResult};
-use duramen_format::page::{PageRef, is_ghost, page_type};
+use duramen_format::RowRef;
+use duramen_format::page::{PageRef, page_type};
 use duramen_observe::events::{PageSplit, PageSplitKind, emit};
 use duramen_observe::{Counter, count};
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
@@ -90,11 +91,11 @@ impl Rowset {
         for slot in (0..page.page().slot_count()).rev() {
             let row = page.page().expect_record(slot);
             let row = row.map_err(|e| self.db.corrupt(leaf, e))?;
-            if !is_ghost(row[0]) {
+            if !row.is_ghost() {
                 continue;
             }
             let row = row.to_vec();
-            let key = self.keys().of_leaf(&self.def.layout, &row)?;
+            let key = self.keys().of_leaf(&self.def.layout, RowRef::new(&row))?;
             let resource = self.key_resource(&key);
             let entity = self.entity();
             // Ours may still be undone, and a version looked for in its place.
@@ -161,13 +162,13 @@ impl Rowset {
             };
             // The page's bytes as they are: its rows are read while it changes.
             let whole = Box::new(*p.bytes());
-            let moved: Vec<&[u8]> = (from..count)
+            let moved: Vec<RowRef<'_>> = (from..count)
                 .map(|s| PageRef::new(&whole).expect_record(s))
                 .collect::<Result<_, _>>()
                 .map_err(|e| self.db.corrupt(id, e))?;
             let separator = match moved.first() {
-                Some(row) if level == 0 => self.keys().of_leaf(&self.def.layout, row)?,
-                Some(row) => self.keys().of_node(row)?,
+                Some(row) if level == 0 => self.keys().of_leaf(&self.def.layout, *row)?,
+                Some(row) => self.keys().of_node(*row)?,
                 None => key.to_vec(),
             };
             debug_assert!(
@@ -197,7 +198,7 @@ impl Rowset {
                 // To the new page before they leave the old one: undo, which goes back, takes them from there.
                 let rows = PageOp::Insert {
                     slot: 0,
-                    rows: moved.clone(),
+                    rows: moved.iter().map(|row| row.bytes()).collect(),
                     lock: &[],
                     key: &[],
                 };
@@ -443,7 +444,7 @@ impl Rowset {
                 if self.descend(&key, true)? != at {
                     return Err(fail("key (its parents lead elsewhere)"));
                 }
-                rows += u64::from(!is_ghost(row[0]));
+                rows += u64::from(!row.is_ghost());
                 last_key = Some(key);
             }
             prev = at;

@@ -6,10 +6,10 @@
 
 use duramen_base::{PageId, SqlResult};
 use duramen_format::layout::ColumnLayout;
-use duramen_format::page::{PageRef, is_ghost, kind_of, record_kind};
+use duramen_format::page::{PageRef, record_kind};
 use duramen_format::row::{Field, Parts, field};
 use duramen_format::values::value_of;
-use duramen_format::{FormatError, FormatResult};
+use duramen_format::{FormatError, FormatResult, RowRef};
 use duramen_observe::Counter;
 use duramen_txn::Transaction;
 use duramen_types::batch::Column;
@@ -92,7 +92,7 @@ impl Cursor {
                 .expect_record(slot)
                 .map_err(|e| rowset.db.corrupt(id, e))?;
             last = Some(row);
-            match is_ghost(row[0]) {
+            match row.is_ghost() {
                 true => ghosts += 1,
                 false => rows.push(row),
             }
@@ -121,10 +121,10 @@ impl Cursor {
         for slot in slots {
             let record = p.record(slot).map_err(|e| rowset.db.corrupt(id, e))?;
             let Some(row) = record else { continue };
-            match kind_of(row[0]) {
+            match row.kind() {
                 record_kind::FORWARDED | record_kind::BLOB => {}
                 record_kind::FORWARDING_STUB => stubs.push(slot),
-                _ if is_ghost(row[0]) => {}
+                _ if row.is_ghost() => {}
                 _ => {
                     rows.push(row);
                     taken.push(slot);
@@ -155,14 +155,14 @@ impl Sink<'_> {
         &mut self,
         rowset: &Rowset,
         id: PageId,
-        rows: &[&[u8]],
+        rows: &[RowRef<'_>],
         slots: &[u16],
     ) -> SqlResult<()> {
         let layout = &rowset.def.layout;
         let corrupt = |e: FormatError| rowset.db.corrupt(id, e);
         let mut parts = Vec::with_capacity(rows.len());
         for row in rows {
-            parts.push(Parts::read(layout, row).map_err(corrupt)?);
+            parts.push(Parts::read(layout, *row).map_err(corrupt)?);
         }
         for (column, at) in self.out.iter_mut().zip(self.wanted) {
             if *at == RID && slots.len() == rows.len() {

@@ -118,7 +118,7 @@ fn change(model: &mut Model, page: &mut PageMut<'_>, rng: &mut Rng, xdes: XdesId
         .record(slot)
         .ok()
         .flatten()
-        .map(<[u8]>::to_vec);
+        .map(duramen_format::RowRef::to_vec);
     model.locked.insert(slot, xdes);
     let step = (slot, before, to.clone());
     model.put(page, xdes, slot, to.as_deref());

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 
 use duramen_base::{AllocUnitId, Lsn};
-use duramen_format::page::{is_ghost, kind_of, record_kind};
+use duramen_format::RowRef;
+use duramen_format::page::record_kind;
 use duramen_os::sync::{Mutex, Rank, RwLock};
 use duramen_wal::record::{Lcx, Lop, RecordBuilder, RecordView};
 
@@ -129,14 +130,12 @@ impl Recovered {
 /// What an operation does to the count of its unit. Whoever adds an operation on rows says it here.
 pub(crate) fn row_delta(op: &PageOp<'_>, context: Lcx) -> i64 {
     // Two records are one row where a heap row has moved: the stub counts.
-    let is_row: fn(&[u8]) -> bool = match context {
-        Lcx::HEAP => |r| {
-            r.first()
-                .is_some_and(|s| kind_of(*s) != record_kind::FORWARDED)
-        },
-        Lcx::CLUSTERED | Lcx::INDEX_LEAF => |r| r.first().is_some_and(|s| !is_ghost(*s)),
+    let is_row: fn(RowRef<'_>) -> bool = match context {
+        Lcx::HEAP => |r| !r.is_empty() && r.kind() != record_kind::FORWARDED,
+        Lcx::CLUSTERED | Lcx::INDEX_LEAF => |r| !r.is_empty() && !r.is_ghost(),
         _ => |_| false,
     };
+    let is_row = |bytes: &[u8]| is_row(RowRef::new(bytes));
     match op {
         PageOp::Insert { rows, .. } => rows.iter().filter(|r| is_row(r)).count() as i64,
         PageOp::Image { slots, .. } => (slots.len() / 2) as i64,

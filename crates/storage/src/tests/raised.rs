@@ -214,7 +214,7 @@ fn opens(disk: &Arc<SimDisk>) {
         }
         db.engine.commit(&tx, None).unwrap();
         let page = db.read_page(PageId::new(1, BOOT_PAGE)).unwrap();
-        let record = page.page().expect_record(0).unwrap();
+        let record = page.page().expect_record(0).unwrap().bytes();
         assert_eq!((record[BEFORE], record[BEHIND]), (7, 7));
         drop(page);
         assert_eq!(versions(&sim.disk()), [FORMAT_VERSION; MARKED.len()]);
@@ -279,7 +279,7 @@ fn undo_does_not_bring_the_earlier_mark_back() {
         let db = opened_on(&engine).unwrap();
         assert!(db.owes_checkpoint.load(SeqCst));
         let page = db.read_page(PageId::new(1, BOOT_PAGE)).unwrap();
-        let record = page.page().expect_record(0).unwrap();
+        let record = page.page().expect_record(0).unwrap().bytes();
         assert_eq!((record[BEFORE], record[BEHIND]), (7, 7));
         assert_eq!(record[MARK_ENDS], b'0' + FORMAT_VERSION);
         drop(page);

@@ -426,7 +426,7 @@ fn pages_know_how_many_ghosts_they_have() {
 fn separators(db: &Database, table: &Rowset) -> Vec<i32> {
     let root = db.read_page(table.root().unwrap()).unwrap();
     let key = |slot| {
-        let row = root.page().expect_record(slot).unwrap();
+        let row = root.page().expect_record(slot).unwrap().bytes();
         i32::from_le_bytes(row[1..5].try_into().unwrap())
     };
     (1..root.page().slot_count()).map(key).collect()

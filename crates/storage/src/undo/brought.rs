@@ -9,7 +9,7 @@
 
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult};
 use duramen_format::page::{PageRef, record_len};
-use duramen_format::{FormatError, FormatResult};
+use duramen_format::{FormatError, FormatResult, RowRef};
 use duramen_pool::PageWrite;
 use duramen_txn::Transaction;
 use duramen_wal::record::{Lcx, RecordView};
@@ -65,7 +65,8 @@ impl Brought<'_> {
     /// How many of the rows from `first` on stand side by side from `slot` on.
     fn run(&self, p: PageRef<'_>, first: usize, slot: u16) -> u16 {
         let there = |(row, slot): (&&[u8], u16)| {
-            slot < p.slot_count() && matches!(p.record(slot), Ok(Some(have)) if have == *row)
+            slot < p.slot_count()
+                && matches!(p.record(slot), Ok(Some(have)) if have.bytes() == *row)
         };
         let both = self.rows[first..].iter().zip(slot..);
         both.take_while(|pair| there(*pair)).count() as u16
@@ -123,7 +124,7 @@ impl Database {
     ) -> SqlResult<Option<(PageId, PageWrite<'_>, u16)>> {
         let slot = brought.slot + number as u16;
         if !brought.heap {
-            let wanted = |row: &[u8], _: u16| row == brought.rows[number];
+            let wanted = |row: RowRef<'_>, _: u16| row.bytes() == brought.rows[number];
             let hint = if from == brought.page { slot } else { 0 };
             return self.find_right(brought.unit, from, hint, &wanted);
         }

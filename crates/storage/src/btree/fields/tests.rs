@@ -69,18 +69,21 @@ fn what_was_changed_is_put_back_and_nothing_else() {
                 _ => {}
             }
         }
-        let list = changed(&layout, &row(&old), &row(&own)).unwrap();
-        let back = restored(&row(&now), layout.pminlen, &list, None).unwrap();
-        let got = decode_fields(&layout, &back).unwrap();
+        let list = changed(&layout, RowRef::new(&row(&old)), RowRef::new(&row(&own))).unwrap();
+        let back = restored(RowRef::new(&row(&now)), layout.pminlen, &list, None).unwrap();
+        let got = decode_fields(&layout, RowRef::new(&back)).unwrap();
         let end_row = row(&end);
-        let wanted = decode_fields(&layout, &end_row).unwrap();
+        let wanted = decode_fields(&layout, RowRef::new(&end_row)).unwrap();
         assert_eq!(got, wanted, "round {round}");
         assert_eq!(back, row(&end), "round {round}");
         let mut named = Vec::new();
         for i in &mine {
             put(&mut named, &layout.columns[*i], &now[*i]);
         }
-        assert_eq!(holds(&row(&now), layout.pminlen, &named), Ok(true));
+        assert_eq!(
+            holds(RowRef::new(&row(&now)), layout.pminlen, &named),
+            Ok(true)
+        );
         let bytes = |f: &Field<'_>| {
             (*f != Field::Null).then(|| match f {
                 Field::Inline(b) | Field::Complex(b) => b.to_vec(),
@@ -88,7 +91,10 @@ fn what_was_changed_is_put_back_and_nothing_else() {
             })
         };
         let differs = mine.iter().any(|i| bytes(&now[*i]) != bytes(&old[*i]));
-        assert_eq!(holds(&row(&end), layout.pminlen, &named), Ok(!differs));
+        assert_eq!(
+            holds(RowRef::new(&row(&end)), layout.pminlen, &named),
+            Ok(!differs)
+        );
     }
 }
 
@@ -100,7 +106,13 @@ fn a_row_that_took_a_ghosts_place_is_a_ghost_again() {
     let row = encode_fields(&layout, &old, None).unwrap();
     let mut ghost = row.clone();
     duramen_format::row::set_ghost(&mut ghost, true);
-    let back = restored(&row, layout.pminlen, &[], Some(ghost[0])).unwrap();
+    let back = restored(
+        RowRef::new(&row),
+        layout.pminlen,
+        &[],
+        Some(RowRef::new(&ghost).status()),
+    )
+    .unwrap();
     assert_eq!(back, ghost);
 }
 
@@ -115,7 +127,7 @@ fn lists_that_are_cut_are_refused() {
         put(&mut list, c, f);
     }
     let whole = (0..=list.len())
-        .filter(|n| restored(&row, layout.pminlen, &list[..*n], None).is_ok())
+        .filter(|n| restored(RowRef::new(&row), layout.pminlen, &list[..*n], None).is_ok())
         .count();
     // The empty one, and one at the end of each field.
     assert_eq!(whole, 1 + layout.columns.len());
