@@ -1,6 +1,7 @@
 //! 823 and 824: a page that cannot be read or written, and one that contradicts itself.
 
 use duramen_base::{DbId, PageId, SqlError, messages};
+use duramen_format::FormatError;
 use duramen_observe::{Activity, note_activity};
 use duramen_os::IoError;
 
@@ -29,4 +30,9 @@ pub fn logical_error(problem: &str, what: &str, db: DbId, page: PageId, file: &s
         &messages::LOGICAL_IO_ERROR,
         &[&problem, &what, &page, &db.0, &offset_of(page), &file],
     )
+}
+
+/// 824 for a page in memory whose bytes do not add up.
+pub fn corrupt(db: DbId, page: PageId, error: FormatError) -> SqlError {
+    logical_error(&error.to_string(), "read", db, page, "")
 }

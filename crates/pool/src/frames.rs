@@ -23,6 +23,7 @@
 //! | part | |
 //! |---|---|
 //! | here | fix and unfix, the page table, latches |
+//! | `page_at` | what a latched page is asked |
 //! | `replace` | where frames come from: limit, free list, clock, lazy writer |
 //! | `ahead` | neighbouring pages brought in by one read |
 //! | `write` | the way down: batches, checkpoints |
@@ -31,6 +32,7 @@ mod ahead;
 mod contents;
 #[cfg(all(test, feature = "model"))]
 mod model;
+mod page_at;
 mod replace;
 mod write;
 
@@ -228,9 +230,12 @@ impl Drop for Pin<'_> {
 /// A page under a shared latch.
 pub struct PageRead<'a> {
     guard: RwLockReadGuard<'a, FrameData>,
+    /// That of the frame.
+    key: u64,
 }
 
 pub use contents::BufferedPage;
+pub use page_at::PageAt;
 
 static ZERO_PAGE: PageBytes = [0; PAGE_BYTES];
 
@@ -238,8 +243,9 @@ impl PageRead<'_> {
     pub fn bytes(&self) -> &PageBytes {
         self.guard.page.as_deref().unwrap_or(&ZERO_PAGE)
     }
-    pub fn page(&self) -> PageRef<'_> {
-        PageRef::new(self.bytes())
+    #[inline]
+    pub fn page(&self) -> PageAt<'_> {
+        PageAt::new(PageRef::new(self.bytes()), self.key)
     }
 }
 
@@ -248,14 +254,17 @@ pub struct PageWrite<'a> {
     guard: RwLockWriteGuard<'a, FrameData>,
     frame: &'a Frame,
     pool: &'a Pool,
+    /// That of the frame.
+    key: u64,
 }
 
 impl PageWrite<'_> {
     pub fn bytes(&self) -> &PageBytes {
         self.guard.page.as_deref().unwrap_or(&ZERO_PAGE)
     }
-    pub fn page(&self) -> PageRef<'_> {
-        PageRef::new(self.bytes())
+    #[inline]
+    pub fn page(&self) -> PageAt<'_> {
+        PageAt::new(PageRef::new(self.bytes()), self.key)
     }
     /// Must be called before the log record of a change is appended (invariant 4).
     pub fn mark_dirty(&self) {
@@ -448,13 +457,13 @@ impl Pool {
                 }
             };
             if guard.valid {
-                let read = PageRead { guard };
+                let read = PageRead { guard, key };
                 if let Some((io, waited)) = waited {
-                    store.page_waits.add(read.page(), io, waited);
+                    store.page_waits.add(*read.page(), io, waited);
                 }
                 count_page_read(from_disk);
                 if metering_reads() {
-                    note_read(store.id, read.page(), from_disk);
+                    note_read(store.id, *read.page(), from_disk);
                 }
                 return Ok(read);
             }
@@ -494,7 +503,7 @@ impl Pool {
                             count_page_read(true);
                         }
                         if read && metering_reads() {
-                            note_read(store.id, loaded.page(), true);
+                            note_read(store.id, *loaded.page(), true);
                         }
                         return Ok(loaded);
                     }
@@ -506,15 +515,16 @@ impl Pool {
                     guard,
                     frame,
                     pool: self,
+                    key,
                 };
                 if let Some((io, waited)) = waited {
-                    store.page_waits.add(write.page(), io, waited);
+                    store.page_waits.add(*write.page(), io, waited);
                 }
                 if read {
                     count_page_read(false);
                 }
                 if read && metering_reads() {
-                    note_read(store.id, write.page(), false);
+                    note_read(store.id, *write.page(), false);
                 }
                 return Ok(write);
             }
@@ -574,6 +584,7 @@ impl Pool {
                     guard,
                     frame,
                     pool: self,
+                    key,
                 }))
             }
             Err(e) => {

@@ -24,9 +24,9 @@ mod watched;
 
 pub use data_file::{DataFile, DataFileSpec, FileGrowth};
 pub use doublewrite::{DOUBLEWRITE_VERSION, DoubleWrite, doublewrite_version};
-pub use error::{io_error, logical_error};
+pub use error::{corrupt, io_error, logical_error};
 pub use frames::{
-    BufferedPage, LARGE_BATCH, Pace, PageHasher, PageRead, PageWrite, Pool, PoolStats, RUN,
+    BufferedPage, LARGE_BATCH, Pace, PageAt, PageHasher, PageRead, PageWrite, Pool, PoolStats, RUN,
     ReadRoom, Why, Written,
 };
 pub use overlay::{OverlayDisk, OverlayFile};

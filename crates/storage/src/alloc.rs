@@ -14,8 +14,8 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, PageId, SqlResult};
 use duramen_format::alloc::{
-    GAM_EXTENTS, GAM_INTERVAL, IAM_SINGLES, Iam, PFS_INTERVAL, bit_find, bit_get, is_fixed_page,
-    pfs, pfs_get, pfs_page_of, sgam_page_of,
+    GAM_EXTENTS, GAM_INTERVAL, IAM_SINGLES, PFS_INTERVAL, bit_find, bit_get, is_fixed_page, pfs,
+    pfs_get, pfs_page_of, sgam_page_of,
 };
 use duramen_format::page::page_type;
 use duramen_observe::{Counter, count};
@@ -211,7 +211,7 @@ impl Database {
         let mut last = (PageId::NULL, 0);
         while !at.is_null() {
             let p = self.read_page(at)?;
-            let iam = Iam::new(p.bytes()).map_err(|e| self.corrupt(at, e))?;
+            let iam = p.page().iam()?;
             debug_assert!(
                 p.page().alloc_unit() == storage.au,
                 "alloc/4: a chain of IAM pages leads to another unit's"
@@ -297,7 +297,7 @@ impl Database {
         let iam = storage.roots.lock().first_iam;
         let free = {
             let p = self.read_page(iam)?;
-            let map = Iam::new(p.bytes()).map_err(|e| self.corrupt(iam, e))?;
+            let map = p.page().iam()?;
             (0..IAM_SINGLES).find(|i| map.single(*i).is_null())
         };
         let Some(i) = free else { return Ok(None) };
@@ -338,7 +338,7 @@ impl Database {
         let mut at = first_iam;
         while !at.is_null() {
             let p = self.read_page(at)?;
-            let iam = Iam::new(p.bytes()).map_err(|e| self.corrupt(at, e))?;
+            let iam = p.page().iam()?;
             extents.extend(iam.extents());
             at = iam.next();
         }
@@ -352,7 +352,7 @@ impl Database {
         while !at.is_null() {
             let (singles, extents, next) = {
                 let p = self.read_page(at)?;
-                let iam = Iam::new(p.bytes()).map_err(|e| self.corrupt(at, e))?;
+                let iam = p.page().iam()?;
                 let singles: Vec<_> = iam.singles().collect();
                 (singles, iam.extents().collect::<Vec<_>>(), iam.next())
             };
@@ -376,7 +376,7 @@ impl Database {
         let mut pages = self.extents_of(first)?.len() as u64 * 8;
         if !first.is_null() {
             let p = self.read_page(first)?;
-            let iam = Iam::new(p.bytes()).map_err(|e| self.corrupt(first, e))?;
+            let iam = p.page().iam()?;
             pages += iam.singles().count() as u64;
         }
         Ok(pages)
@@ -390,7 +390,7 @@ impl Database {
         let mut at = first;
         while !at.is_null() {
             let p = self.read_page(at)?;
-            let iam = Iam::new(p.bytes()).map_err(|e| self.corrupt(at, e))?;
+            let iam = p.page().iam()?;
             used += 1;
             reserved += 1 + iam.singles().count() as u64;
             at = iam.next();

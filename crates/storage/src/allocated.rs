@@ -2,7 +2,7 @@
 //! `sys.dm_db_database_page_allocations` list.
 
 use duramen_base::{AllocUnitId, PageId, SqlResult, given_up};
-use duramen_format::alloc::{Iam, pfs, pfs_get, pfs_page_of};
+use duramen_format::alloc::{pfs, pfs_get, pfs_page_of};
 use duramen_format::page::PageRef;
 
 use crate::engine::Database;
@@ -51,7 +51,7 @@ impl Database {
         while !at.is_null() {
             let (singles, extents, next) = {
                 let page = self.read_page(at)?;
-                let iam = Iam::new(page.bytes()).map_err(|e| self.corrupt(at, e))?;
+                let iam = page.page().iam()?;
                 let singles: Vec<_> = iam.singles().collect();
                 (singles, iam.extents().collect::<Vec<_>>(), iam.next())
             };

@@ -80,10 +80,7 @@ impl Database {
         let Some(slot) = slot else {
             return Ok(());
         };
-        let old = p
-            .expect_record(slot)
-            .map_err(|e| self.corrupt(id, e))?
-            .to_vec();
+        let old = p.row(slot)?.to_vec();
         if old.len() < ROW_BYTES {
             return Ok(());
         }
@@ -116,7 +113,7 @@ impl Database {
             let page = self.read_page(at)?;
             let p = page.page();
             for s in 0..p.slot_count() {
-                let row = p.expect_record(s).map_err(|e| self.corrupt(at, e))?;
+                let row = p.row(s)?;
                 if row.is_ghost() && !may_come_back {
                     continue;
                 }

@@ -25,7 +25,7 @@ use duramen_format::page::PageRef;
 use duramen_format::row::node_child;
 use duramen_format::{FormatError, FormatResult, RowRef};
 use duramen_observe::events::PageSplitKind;
-use duramen_pool::{PageRead, PageWrite};
+use duramen_pool::{PageAt, PageRead, PageWrite};
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::Lcx;
@@ -74,8 +74,7 @@ impl Rowset {
     /// The child to follow for `probe`: the last whose key is below it (or equal, when `or_equal`).
     pub(crate) fn child_slot(
         &self,
-        id: PageId,
-        p: PageRef<'_>,
+        p: PageAt<'_>,
         probe: &[Value],
         or_equal: bool,
     ) -> SqlResult<u16> {
@@ -83,7 +82,7 @@ impl Rowset {
         let (mut low, mut high) = (1, p.slot_count());
         while low < high {
             let mid = (low + high) / 2;
-            let row = entry(p, mid).map_err(|e| self.db.corrupt(id, e))?;
+            let row = p.sound(entry(*p, mid))?;
             let goes_left = match self.keys().cmp_node(row, probe)? {
                 Ordering::Less => true,
                 Ordering::Equal => or_equal,
@@ -102,10 +101,8 @@ impl Rowset {
         Ok(low - 1)
     }
 
-    pub(crate) fn child_at(&self, id: PageId, p: PageRef<'_>, slot: u16) -> SqlResult<PageId> {
-        p.expect_record(slot)
-            .and_then(|row| node_child(row, p.pminlen()))
-            .map_err(|e| self.db.corrupt(id, e))
+    pub(crate) fn child_at(&self, p: PageAt<'_>, slot: u16) -> SqlResult<PageId> {
+        p.sound(node_child(p.row(slot)?, p.pminlen()))
     }
 
     /// The leaf that `probe` leads to. `or_equal`: the rightmost that may hold an equal entry, else the leftmost.
@@ -118,17 +115,15 @@ impl Rowset {
             if p.level() == 0 {
                 return Ok(at);
             }
-            let slot = self.child_slot(at, p, probe, or_equal)?;
-            let child = self.child_at(at, p, slot)?;
+            let slot = self.child_slot(p, probe, or_equal)?;
+            let child = self.child_at(p, slot)?;
             debug_assert!(
                 child != at,
                 "btree/2: an entry of page {at} leads to itself"
             );
             at = child;
         }
-        Err(self
-            .db
-            .corrupt(at, duramen_format::FormatError::Corrupt("B-tree depth")))
+        Err(self.db.corrupt(at, FormatError::Corrupt("B-tree depth")))
     }
 
     /// The first (or last) leaf.
@@ -145,19 +140,15 @@ impl Rowset {
             } else {
                 0
             };
-            at = self.child_at(at, p, slot)?;
+            at = self.child_at(p, slot)?;
         }
-        Err(self
-            .db
-            .corrupt(at, duramen_format::FormatError::Corrupt("B-tree depth")))
+        Err(self.db.corrupt(at, FormatError::Corrupt("B-tree depth")))
     }
 
     pub(crate) fn root(&self) -> SqlResult<PageId> {
         let root = self.storage.roots.lock().root;
         if root.is_null() {
-            return Err(self
-                .db
-                .corrupt(root, duramen_format::FormatError::Corrupt("root page")));
+            return Err(self.db.corrupt(root, FormatError::Corrupt("root page")));
         }
         Ok(root)
     }
@@ -165,8 +156,7 @@ impl Rowset {
     /// The first slot whose entry is not below `probe`, and whether it is equal. `after`: the first above it.
     pub(crate) fn leaf_slot(
         &self,
-        id: PageId,
-        p: PageRef<'_>,
+        p: PageAt<'_>,
         probe: &[Value],
         after: bool,
     ) -> SqlResult<(u16, bool)> {
@@ -174,7 +164,7 @@ impl Rowset {
         let mut found = false;
         while low < high {
             let mid = (low + high) / 2;
-            let row = entry(p, mid).map_err(|e| self.db.corrupt(id, e))?;
+            let row = p.sound(entry(*p, mid))?;
             let below = match self.keys().cmp_leaf(&self.def.layout, row, probe)? {
                 Ordering::Less => true,
                 Ordering::Equal => {
@@ -199,10 +189,10 @@ impl Rowset {
         };
         let page = self.db.write_page(id)?;
         let p = page.page();
-        if !self.is_own_leaf(p) || !p.next_page().is_null() || p.slot_count() == 0 {
+        if !self.is_own_leaf(*p) || !p.next_page().is_null() || p.slot_count() == 0 {
             return Ok(None);
         }
-        let last = entry(p, p.slot_count() - 1).map_err(|e| self.db.corrupt(id, e))?;
+        let last = p.sound(entry(*p, p.slot_count() - 1))?;
         if self.keys().cmp_leaf(&self.def.layout, last, key)? == Ordering::Less {
             return Ok(Some((id, page)));
         }
@@ -250,11 +240,10 @@ impl Rowset {
         let (slot, found) = if at_edge {
             (p.slot_count(), false)
         } else {
-            self.leaf_slot(id, p, key, false)?
+            self.leaf_slot(p, key, false)?
         };
         if found {
-            let at = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
-            match self.judge(tx, at)? {
+            match self.judge(tx, p.row(slot)?)? {
                 Equal::Ghost => return self.insert_over_ghost(tx, id, page, slot, key, row),
                 Equal::Row if self.def.has_uniquifier() => {
                     drop(page);
@@ -276,7 +265,7 @@ impl Rowset {
             }
         }
         let resource = self.key_resource(key);
-        let mode = match self.ask_range(tx, id, p, slot)? {
+        let mode = match self.ask_range(tx, p, slot)? {
             Ok(mode) => mode,
             Err(wanted) => return Ok(Inserted::Wait(wanted)),
         };
@@ -284,20 +273,20 @@ impl Rowset {
             self.storage.operations.asked(&wanted.resource);
             return Ok(Inserted::Wait(wanted));
         }
-        if !self.takes(tx, p, row.len()) {
+        if !self.takes(tx, *p, row.len()) {
             return Ok(Inserted::NeedsRoom);
         }
         debug_assert!(
-            self.is_own_leaf(p),
+            self.is_own_leaf(*p),
             "btree/4: a row goes to a page of another tree"
         );
         debug_assert!(
-            self.stands_between(p, slot, key),
+            self.stands_between(*p, slot, key),
             "btree/2: a row goes to the wrong place on page {id}"
         );
         self.refuse_conflict(tx, || self.key_place(key))?;
         self.keep_version(tx, || self.key_place(key), None)?;
-        let named = self.named_key(id, RowRef::new(row))?;
+        let named = self.named_key(p, RowRef::new(row))?;
         let op = PageOp::Insert {
             slot,
             rows: vec![row],
@@ -359,28 +348,27 @@ impl Rowset {
     fn ask_range(
         &self,
         tx: &Transaction,
-        id: PageId,
-        p: PageRef<'_>,
+        p: PageAt<'_>,
         slot: u16,
     ) -> SqlResult<Result<LockMode, Wanted>> {
         let locks = &self.db.engine.locks;
         if !locks.any_ranges() {
             return Ok(Ok(LockMode::X));
         }
-        let key_at = |id, p: PageRef<'_>, slot| -> SqlResult<Resource> {
-            let row = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
-            Ok(self.key_resource(&self.keys().of_leaf(&self.def.layout, row)?))
+        let key_at = |p: PageAt<'_>, slot| -> SqlResult<Resource> {
+            let key = self.keys().of_leaf(&self.def.layout, p.row(slot)?)?;
+            Ok(self.key_resource(&key))
         };
         let mut above = None;
         if slot < p.slot_count() {
-            above = Some(key_at(id, p, slot)?);
+            above = Some(key_at(p, slot)?);
         }
         // To the right only: nobody holds two leaves in the other order.
         let mut next = p.next_page();
         while above.is_none() && !next.is_null() {
             let page = self.db.read_page(next)?;
             if page.page().slot_count() > 0 {
-                above = Some(key_at(next, page.page(), 0)?);
+                above = Some(key_at(page.page(), 0)?);
             }
             next = page.page().next_page();
         }
@@ -435,13 +423,9 @@ impl Rowset {
             self.storage.operations.asked(&wanted.resource);
             return Ok(Inserted::Wait(wanted));
         }
-        let old = page
-            .page()
-            .expect_record(slot)
-            .map_err(|e| self.db.corrupt(id, e))?
-            .to_vec();
+        let old = page.page().row(slot)?.to_vec();
         let growth = row.len().saturating_sub(old.len());
-        if !self.grows(tx, page.page(), growth) {
+        if !self.grows(tx, *page.page(), growth) {
             return Ok(Inserted::NeedsRoom);
         }
         self.refuse_conflict(tx, || self.key_place(key))?;
@@ -460,12 +444,9 @@ impl Rowset {
         while !leaf.is_null() {
             let page: PageRead<'_> = self.db.read_page(leaf)?;
             let p = page.page();
-            let (slot, _) = self.leaf_slot(leaf, p, declared, true)?;
+            let (slot, _) = self.leaf_slot(p, declared, true)?;
             if slot > 0 {
-                let row = p
-                    .expect_record(slot - 1)
-                    .map_err(|e| self.db.corrupt(leaf, e))?;
-                let have = self.keys().of_leaf(&self.def.layout, row)?;
+                let have = self.keys().of_leaf(&self.def.layout, p.row(slot - 1)?)?;
                 if self.keys().cmp_values(&have[..declared.len()], declared) == Ordering::Equal
                     && let Some(Value::Int(n)) = have.last()
                 {
@@ -487,9 +468,9 @@ impl Rowset {
         while !id.is_null() {
             let page = self.db.write_page(id)?;
             let p = page.page();
-            let (slot, _) = self.leaf_slot(id, p, key, false)?;
+            let (slot, _) = self.leaf_slot(p, key, false)?;
             if slot < p.slot_count() {
-                let row = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
+                let row = p.row(slot)?;
                 let hit = self.keys().cmp_leaf(&self.def.layout, row, key)? == Ordering::Equal
                     && !row.is_ghost();
                 return Ok(hit.then_some((id, page, slot)));
@@ -524,7 +505,7 @@ impl Rowset {
                 while !id.is_null() {
                     let page = self.db.read_page(id)?;
                     let p = page.page();
-                    let (slot, found) = self.leaf_slot(id, p, key, false)?;
+                    let (slot, found) = self.leaf_slot(p, key, false)?;
                     if slot == p.slot_count() {
                         id = p.next_page();
                         continue;
@@ -538,7 +519,7 @@ impl Rowset {
                     if !found {
                         return Ok(None);
                     }
-                    let row = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
+                    let row = p.row(slot)?;
                     if row.is_ghost() {
                         return Ok(None);
                     }

@@ -59,11 +59,11 @@ impl Database {
                     let _ = self.set_free_space(id, after);
                 }
             } else {
-                class = Some(class_of(page.page()));
+                class = Some(class_of(*page.page()));
             }
         }
         // Made while the page is as it was: redo wants to find the LSN that the record has found.
-        let mut record = op.record(id, page.page(), context, role);
+        let mut record = op.record(id, *page.page(), context, role);
         // A checkpoint that begins behind the record must find the frame dirty: redo from there never sees it.
         page.mark_dirty();
         let lsn = match role {
@@ -80,7 +80,7 @@ impl Database {
         };
         let undoes = matches!(role, Role::Compensation(_));
         // The record has its transaction's id only since it was appended: a first change begins the transaction there.
-        let before = kept_room::bytes_for(op, context, undoes, page.page()).map(|bytes| {
+        let before = kept_room::bytes_for(op, context, undoes, *page.page()).map(|bytes| {
             let mut xdes = [0; 8];
             xdes[..6].copy_from_slice(&record[16..22]);
             (XdesId(u64::from_le_bytes(xdes)), bytes)
@@ -89,7 +89,7 @@ impl Database {
         self.apply(id, page, op, context, lsn)?;
         // No record tells of kept room: redo makes it of this very change, and so it is made under its latch.
         if let Some((xdes, before)) = before
-            && let Some(after) = kept_room::bytes_for(op, context, undoes, page.page())
+            && let Some(after) = kept_room::bytes_for(op, context, undoes, *page.page())
         {
             let table = &self.transactions.table;
             let p = &mut page.change();
@@ -105,7 +105,7 @@ impl Database {
         }
         // Advice, as above: the change stands without it.
         if let Some(before) = class {
-            let after = class_of(page.page());
+            let after = class_of(*page.page());
             if after != before {
                 let _ = self.set_free_space(id, after);
             }
@@ -125,7 +125,7 @@ impl Database {
     ) -> SqlResult<Lsn> {
         let epoch = self.changed.epoch();
         self.mark_changed(id, asks)?;
-        let mut record = op.record(id, page.page(), context, Role::Normal);
+        let mut record = op.record(id, *page.page(), context, Role::Normal);
         record[14..16].fill(0);
         page.mark_dirty();
         let lsn = match asks {

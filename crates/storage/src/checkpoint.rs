@@ -199,8 +199,8 @@ impl Database {
             let mut boot = self.boot.lock();
             let mut page = self.write_page(id)?;
             f(&mut boot);
-            boot.write(page.change().bytes_mut())
-                .map_err(|e| self.corrupt(id, e))?;
+            let written = boot.write(page.change().bytes_mut());
+            page.page().sound(written)?;
         }
         // Without its latch, which whoever writes pages down asks for.
         self.engine.pool.flush_page(self.id, id)

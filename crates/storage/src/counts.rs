@@ -54,10 +54,7 @@ impl Rowset {
             match p.level() {
                 0 => return Ok(1),
                 1 => break,
-                _ => {
-                    let child = self.child_at(at, p, 0)?;
-                    at = child;
-                }
+                _ => at = self.child_at(p, 0)?,
             }
         }
         let mut leaves = 0;

@@ -24,6 +24,7 @@ use duramen_base::{PageId, SqlResult};
 use duramen_format::RowRef;
 use duramen_format::page::{PageRef, record_kind};
 use duramen_observe::Counter;
+use duramen_pool::PageAt;
 use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction, Visible};
 use duramen_types::Value;
 
@@ -323,21 +324,21 @@ impl Cursor {
     }
 
     /// The slots of a leaf that are still to be read, as a half-open range.
-    fn slots(&self, rowset: &Rowset, id: PageId, p: PageRef<'_>) -> SqlResult<(u16, u16)> {
+    fn slots(&self, rowset: &Rowset, p: PageAt<'_>) -> SqlResult<(u16, u16)> {
         let (mut from, mut to) = (0, p.slot_count());
         let forward = self.spec.forward;
         if let Some(last) = &self.last {
             if forward {
-                from = rowset.leaf_slot(id, p, last, true)?.0;
+                from = rowset.leaf_slot(p, last, true)?.0;
             } else {
-                to = rowset.leaf_slot(id, p, last, false)?.0;
+                to = rowset.leaf_slot(p, last, false)?.0;
             }
         }
         if let Some((key, inclusive)) = &self.spec.lower {
-            from = from.max(rowset.leaf_slot(id, p, key, !inclusive)?.0);
+            from = from.max(rowset.leaf_slot(p, key, !inclusive)?.0);
         }
         if let Some((key, inclusive)) = &self.spec.upper {
-            to = to.min(rowset.leaf_slot(id, p, key, *inclusive)?.0);
+            to = to.min(rowset.leaf_slot(p, key, *inclusive)?.0);
         }
         Ok((from, to))
     }
@@ -357,14 +358,14 @@ impl Cursor {
                 false => Read::Blocked(wanted),
             });
         }
-        let (from, to) = self.slots(rowset, id, p)?;
-        let quiet = self.is_quiet(p);
+        let (from, to) = self.slots(rowset, p)?;
+        let quiet = self.is_quiet(*p);
         let one = self.one_by_one();
         let mut count = to.saturating_sub(from);
         if let Some(sink) = sink
             && self.takes_pages(quiet)
         {
-            self.take_leaf(rowset, (id, p), (from, to), sink)?;
+            self.take_leaf(rowset, p, (from, to), sink)?;
             count = 0;
         }
         for i in 0..count {
@@ -373,9 +374,7 @@ impl Cursor {
             } else {
                 to - 1 - i
             };
-            let row = p
-                .expect_record(slot)
-                .map_err(|e| rowset.db.corrupt(id, e))?;
+            let row = p.row(slot)?;
             if row.is_ghost() && self.skips_ghosts(quiet) {
                 duramen_observe::count(Counter::SkippedGhostedRecords, 1);
                 continue;
@@ -407,7 +406,7 @@ impl Cursor {
             (from > 0, p.prev_page())
         };
         if self.locking.range
-            && let Err(wanted) = self.lock_behind(tx, rowset, (id, p), to)?
+            && let Err(wanted) = self.lock_behind(tx, rowset, p, to)?
         {
             return Ok(Read::Blocked(wanted));
         }
@@ -474,7 +473,7 @@ impl Cursor {
         &self,
         tx: &Transaction,
         rowset: &Rowset,
-        (id, p): (PageId, PageRef<'_>),
+        p: PageAt<'_>,
         to: u16,
     ) -> SqlResult<Result<(), Wanted>> {
         let Some((mode, duration)) = self.locking.row else {
@@ -484,8 +483,7 @@ impl Cursor {
             return Ok(Ok(()));
         }
         let resource = if to < p.slot_count() {
-            let row = p.expect_record(to).map_err(|e| rowset.db.corrupt(id, e))?;
-            rowset.key_resource(&rowset.keys().of_leaf(&rowset.def.layout, row)?)
+            rowset.key_resource(&rowset.keys().of_leaf(&rowset.def.layout, p.row(to)?)?)
         } else if p.next_page().is_null() {
             rowset.end_resource()
         } else {
@@ -568,11 +566,11 @@ impl Cursor {
                     false => Read::Blocked(wanted),
                 });
             }
-            let quiet = self.is_quiet(p);
+            let quiet = self.is_quiet(*p);
             if let Some(sink) = sink
                 && self.takes_pages(quiet)
             {
-                self.take_heap_page(rowset, (id, p), &mut stubs, sink)?;
+                self.take_heap_page(rowset, p, &mut stubs, sink)?;
             }
             while self.next_slot < p.slot_count() {
                 let slot = self.next_slot;
@@ -593,7 +591,7 @@ impl Cursor {
                     }
                     break;
                 }
-                let record = p.record(slot).map_err(|e| rowset.db.corrupt(id, e))?;
+                let record = p.row_or_none(slot)?;
                 self.next_slot += 1;
                 if self.may_change() {
                     rowset.refuse_conflict(tx, || Rowset::rid_place(id, slot).to_vec())?;

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use duramen_base::{AllocUnitId, DbId, Lsn, PageId, SqlError, SqlResult, XdesId};
 use duramen_format::boot::Boot;
+use duramen_format::page::PageRef;
 use duramen_os::Env;
 use duramen_os::memory::Broker;
 use duramen_os::sync::{Mutex, MutexGuard, Rank, RwLock};
-use duramen_pool::{DbStore, DoubleWrite, PageRead, PageWrite, Pool, PoolStats};
+use duramen_pool::{DbStore, DoubleWrite, PageRead, PageWrite, Pool, PoolStats, corrupt};
 use duramen_txn::txlog::{Decision, TransactionLog};
 use duramen_txn::{Entity, LockDuration, LockManager, LockMode, LockOutcome, Resource};
 use duramen_txn::{FixedHashMap, RecordLog, Transaction, VersionStore};
@@ -21,7 +22,6 @@ use duramen_wal::record::{FLAG_NORMAL, Lcx, RecordBuilder};
 use crate::alloc::dropped::DroppedChain;
 use crate::backups::Backups;
 use crate::def::RowsetDef;
-use crate::error::corrupt;
 use crate::files::state::{ChangedExtents, FileState, PRIMARY};
 use crate::fullness::FreeSpace;
 use crate::operation_counts::Operations;
@@ -409,6 +409,7 @@ impl Database {
         self.engine.pool.write_new(&self.store, page)
     }
 
+    /// 824 for a page that is not latched here, or is being changed; any other says so itself ([`duramen_pool::PageAt`]).
     pub(crate) fn corrupt(&self, page: PageId, e: duramen_format::FormatError) -> SqlError {
         corrupt(self.id, page, e)
     }
@@ -468,14 +469,10 @@ impl Database {
         let mut page = self.write_page(id)?;
         let mut copy = *page.bytes();
         f(&mut boot);
-        boot.write(&mut copy).map_err(|e| self.corrupt(id, e))?;
-        let old = page
-            .page()
-            .expect_record(0)
-            .map_err(|e| self.corrupt(id, e))?
-            .to_vec();
-        let new_page = duramen_format::page::PageRef::new(&copy);
-        let new = new_page.expect_record(0).map_err(|e| self.corrupt(id, e))?;
+        let p = page.page();
+        p.sound(boot.write(&mut copy))?;
+        let old = p.row(0)?.to_vec();
+        let new = p.sound(PageRef::new(&copy).expect_record(0))?;
         let change = (0, old.as_slice(), new.bytes());
         self.replace_record(tx, id, &mut page, change, Lcx::BOOT_PAGE)
     }

@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use duramen_base::{DbId, Lsn, ObjectId, PageId, SqlError, messages};
-use duramen_pool::logical_error;
-
-use duramen_format::FormatError;
+use duramen_base::{DbId, Lsn, ObjectId, SqlError, messages};
 
 /// An error of a row operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,11 +47,6 @@ impl fmt::Display for StorageError {
 }
 
 impl std::error::Error for StorageError {}
-
-/// 824 for a page in memory whose bytes do not add up.
-pub(crate) fn corrupt(db: DbId, page: PageId, error: FormatError) -> SqlError {
-    logical_error(&error.to_string(), "read", db, page, "")
-}
 
 /// A failed redo or undo: 3456-like, said in words, since the database cannot be opened.
 pub(crate) fn recovery_error(db: DbId, lsn: Lsn, what: &str) -> SqlError {

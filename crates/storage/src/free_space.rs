@@ -13,7 +13,7 @@
 use std::sync::atomic::Ordering;
 
 use duramen_base::{PageId, SqlResult};
-use duramen_format::alloc::{Iam, PFS_INTERVAL, is_fixed_page, pfs, pfs_get, pfs_page_of};
+use duramen_format::alloc::{PFS_INTERVAL, is_fixed_page, pfs, pfs_get, pfs_page_of};
 use duramen_format::page::PageRef;
 use duramen_pool::PageWrite;
 use duramen_wal::record::Lcx;
@@ -45,7 +45,7 @@ impl Database {
         if !self.store.recovering.load(Ordering::SeqCst) {
             let p = page.page();
             let storage = self.storage(p.alloc_unit());
-            storage.free.lock().put(id, class_of(p));
+            storage.free.lock().put(id, class_of(*p));
         }
     }
 
@@ -66,7 +66,7 @@ impl Database {
         .ok()?;
         let after = class_of(PageRef::new(&copy));
         let recovering = self.store.recovering.load(Ordering::SeqCst);
-        (recovering || after != class_of(page.page())).then_some(after)
+        (recovering || after != class_of(*page.page())).then_some(after)
     }
 
     /// Looks at the PFS for pages of `storage` that have room, one IAM page's range further; false when there is no more.
@@ -78,7 +78,7 @@ impl Database {
         }
         let (pages, next) = {
             let p = self.read_page(at)?;
-            let iam = Iam::new(p.bytes()).map_err(|e| self.corrupt(at, e))?;
+            let iam = p.page().iam()?;
             let singles = iam.singles().map(|p| (p, 1));
             let extents = iam.extents().map(|p| (p, 8));
             let pages: Vec<(PageId, u32)> = singles.chain(extents).collect();

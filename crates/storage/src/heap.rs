@@ -74,8 +74,8 @@ impl Rowset {
                 false => p.slot_count(),
             };
             let new_slot = empty == p.slot_count();
-            if p.alloc_unit() != storage.au || !self.takes_record(tx, p, row.len(), new_slot) {
-                let (ours, class) = (p.alloc_unit() == storage.au, class_of(p));
+            if p.alloc_unit() != storage.au || !self.takes_record(tx, *p, row.len(), new_slot) {
+                let (ours, class) = (p.alloc_unit() == storage.au, class_of(*p));
                 drop(page);
                 let mut free = storage.free.lock();
                 match reuse {
@@ -98,7 +98,7 @@ impl Rowset {
             {
                 slot = empty;
             }
-            if slot != empty && !self.takes_record(tx, p, row.len(), true) {
+            if slot != empty && !self.takes_record(tx, *p, row.len(), true) {
                 drop(page);
                 storage.free.lock().wait(id);
                 continue;
@@ -141,7 +141,7 @@ impl Rowset {
             self.db
                 .change(tx, id, &mut page, &op, context, Role::Normal)?;
             if reuse {
-                storage.free.lock().put(id, class_of(page.page()));
+                storage.free.lock().put(id, class_of(*page.page()));
             }
             let operations = &self.storage.operations;
             match is_row {
@@ -386,11 +386,7 @@ impl Rowset {
         // is the deleter's until he has ended too: undo puts the record back where it was.
         self.lock_row(tx, &self.rid(id, slot))?;
         let mut page = self.db.write_page(id)?;
-        let row = page
-            .page()
-            .expect_record(slot)
-            .map_err(|e| self.db.corrupt(id, e))?
-            .to_vec();
+        let row = page.page().row(slot)?.to_vec();
         let op = PageOp::Delete { slot, row: &row };
         self.db
             .change(tx, id, &mut page, &op, context, Role::Normal)?;
@@ -402,7 +398,7 @@ impl Rowset {
             usize::from(page.page().reserved_bytes()) >= row.len(),
             "heap/1: the room of a deleted row is not kept for its undo"
         );
-        storage.free.lock().put(id, class_of(page.page()));
+        storage.free.lock().put(id, class_of(*page.page()));
         Ok(())
     }
 
@@ -494,13 +490,9 @@ impl Rowset {
     /// Puts `new` in the place of a record; false when it does not fit.
     fn heap_replace(&self, tx: &Transaction, id: PageId, slot: u16, new: &[u8]) -> SqlResult<bool> {
         let mut page: PageWrite<'_> = self.db.write_page(id)?;
-        let old = page
-            .page()
-            .expect_record(slot)
-            .map_err(|e| self.db.corrupt(id, e))?
-            .to_vec();
+        let old = page.page().row(slot)?.to_vec();
         let growth = new.len().saturating_sub(old.len());
-        if growth > 0 && !self.grows(tx, page.page(), growth) {
+        if growth > 0 && !self.grows(tx, *page.page(), growth) {
             return Ok(false);
         }
         self.db

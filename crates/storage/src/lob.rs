@@ -17,7 +17,7 @@ use duramen_format::pack_columns::append_rows;
 use duramen_format::page::MAX_RECORD_BYTES;
 use duramen_format::row::{Field, decode_fields, encode_fields};
 use duramen_format::values::{Fetched, decode_row_fetching, field_of};
-use duramen_format::{FormatError, FormatResult, RowRef};
+use duramen_format::{FormatError, RowRef};
 use duramen_os::memory::{Clerk, out_of_memory};
 use duramen_txn::Transaction;
 use duramen_types::batch::Column;
@@ -404,18 +404,16 @@ impl Rowset {
             }
         }
         while let Some((id, slot)) = todo.pop() {
-            let children: FormatResult<Vec<_>> = {
+            {
                 let page = self.db.read_page(id)?;
-                page.page().expect_record(slot).and_then(|r| {
-                    Ok(match decode_node(r.bytes())? {
-                        Node::Root { links, .. } | Node::Internal { links, .. } => {
-                            links.iter().map(|l| (l.page, l.slot)).collect()
-                        }
-                        Node::Small(_) | Node::Data(_) => Vec::new(),
-                    })
-                })
-            };
-            todo.extend(children.map_err(|e| self.db.corrupt(id, e))?);
+                let p = page.page();
+                match p.sound(decode_node(p.row(slot)?.bytes()))? {
+                    Node::Root { links, .. } | Node::Internal { links, .. } => {
+                        todo.extend(links.iter().map(|l| (l.page, l.slot)));
+                    }
+                    Node::Small(_) | Node::Data(_) => {}
+                }
+            }
             self.remove_text(tx, &storage, id, slot)?;
         }
         Ok(())

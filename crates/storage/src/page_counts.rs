@@ -119,10 +119,7 @@ impl Database {
                     leaves += u64::from(p.slot_count());
                     p.next_page()
                 }
-                _ => {
-                    let row = p.expect_record(0).map_err(|e| self.corrupt(at, e))?;
-                    node_child(row, p.pminlen()).unwrap_or_default()
-                }
+                _ => node_child(p.row(0)?, p.pminlen()).unwrap_or_default(),
             };
         }
         Ok(leaves)

@@ -120,7 +120,7 @@ impl Rowset {
                 let page = self.db.read_page(*id)?;
                 let p = page.page();
                 for slot in 0..p.slot_count() {
-                    below.push(self.child_at(*id, p, slot)?);
+                    below.push(self.child_at(p, slot)?);
                 }
             }
             levels.push(below);
@@ -145,7 +145,7 @@ impl Rowset {
             read += 1;
             used += u64::from(ROOM - p.free_bytes().min(ROOM));
             for slot in 0..p.slot_count() {
-                let Some(row) = p.record(slot).map_err(|e| self.db.corrupt(*id, e))? else {
+                let Some(row) = p.row_or_none(slot)? else {
                     continue;
                 };
                 if level == 0 && row.is_ghost() {

@@ -294,7 +294,8 @@ impl Database {
         let id = PageId::new(1, BOOT_PAGE);
         let fresh = {
             let page = self.read_page(id)?;
-            duramen_format::boot::Boot::read(page.bytes()).map_err(|e| self.corrupt(id, e))?
+            page.page()
+                .sound(duramen_format::boot::Boot::read(page.bytes()))?
         };
         *self.boot.lock() = fresh;
         self.follow_configuration();

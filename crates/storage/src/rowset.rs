@@ -287,8 +287,7 @@ impl Rowset {
                 continue;
             }
             for s in 0..p.slot_count() {
-                let row = p.record(s).map_err(|e| self.db.corrupt(id, e))?;
-                n += u64::from(row.is_some_and(counts));
+                n += u64::from(p.row_or_none(s)?.is_some_and(counts));
             }
         }
         Ok(n)

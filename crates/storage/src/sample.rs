@@ -45,7 +45,7 @@ impl Rowset {
                 continue;
             }
             for slot in 0..p.slot_count() {
-                let Some(row) = p.record(slot).map_err(|e| db.corrupt(id, e))? else {
+                let Some(row) = p.row_or_none(slot)? else {
                     continue;
                 };
                 let kind = row.kind();

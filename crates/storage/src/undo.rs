@@ -332,8 +332,7 @@ impl Database {
             page.page().alloc_unit() == au && page.page().level() == 0,
             "undo/2: the row to undo is found outside the leaves of its tree"
         );
-        let found = page.page().expect_record(slot);
-        let row = found.map_err(|e| self.corrupt(id, e))?.to_vec();
+        let row = page.page().row(slot)?.to_vec();
         let restored;
         let op = match op {
             // For good, not as a ghost: nobody else has a lock on it, and no view sees it.
@@ -354,9 +353,9 @@ impl Database {
             } => {
                 // A change from the first byte on made a row of a ghost.
                 let status = before.first().copied().filter(|_| *offset == 0);
-                let pminlen = page.page().pminlen();
-                restored = fields::restored(RowRef::new(&row), pminlen, fields, status)
-                    .map_err(|e| self.corrupt(id, e))?;
+                let p = page.page();
+                let back = fields::restored(RowRef::new(&row), p.pminlen(), fields, status);
+                restored = p.sound(back)?;
                 let (offset, before, after) = difference(&row, &restored);
                 modify(slot, offset, before, after)
             }

@@ -171,22 +171,19 @@ impl Rowset {
 
     pub(crate) fn decode_image(&self, image: &RowImage, lends: bool) -> SqlResult<Vec<Value>> {
         let mut values = image.off_row.iter();
-        decode_row_fetching(
-            &self.def.layout,
-            RowRef::new(&image.row),
-            &mut |c, pointer| {
-                let lent = match values.next() {
-                    Some(KeptValue::Bytes(value)) => return Ok(Fetched::Bytes(value.to_vec())),
-                    Some(KeptValue::Elsewhere(lent)) => lent.clone().downcast::<Lent>(),
-                    None => return self.off_row(c, pointer, lends).map(Fetched::from),
-                };
-                let lent = lent.map_err(|_| FormatError::Corrupt("version of a large value"))?;
-                match lends {
-                    true => Ok(OffRow::Lent(lent).into()),
-                    false => self.taken_in(&lent).map(Fetched::Bytes),
-                }
-            },
-        )
+        let row = RowRef::new(&image.row);
+        decode_row_fetching(&self.def.layout, row, &mut |c, pointer| {
+            let lent = match values.next() {
+                Some(KeptValue::Bytes(value)) => return Ok(Fetched::Bytes(value.to_vec())),
+                Some(KeptValue::Elsewhere(lent)) => lent.clone().downcast::<Lent>(),
+                None => return self.off_row(c, pointer, lends).map(Fetched::from),
+            };
+            let lent = lent.map_err(|_| FormatError::Corrupt("version of a large value"))?;
+            match lends {
+                true => Ok(OffRow::Lent(lent).into()),
+                false => self.taken_in(&lent).map(Fetched::Bytes),
+            }
+        })
     }
 
     /// The row with this whole key, as `view` sees it.
@@ -202,7 +199,7 @@ impl Rowset {
         while !id.is_null() {
             let page = self.db.read_page(id)?;
             let p = page.page();
-            let (slot, found) = self.leaf_slot(id, p, key, false)?;
+            let (slot, found) = self.leaf_slot(p, key, false)?;
             if slot == p.slot_count() {
                 id = p.next_page();
                 continue;
@@ -211,7 +208,7 @@ impl Rowset {
             if !found {
                 return Ok(None);
             }
-            let row = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
+            let row = p.row(slot)?;
             let seen = if p.lsn() <= view.quiet(self.db.id) {
                 Visible::Current
             } else {

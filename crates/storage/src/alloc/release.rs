@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult, XdesId};
 use duramen_format::alloc::{
-    GAM_EXTENTS, Iam, PFS_INTERVAL, gam_page_of, is_fixed_page, pfs, pfs_get, pfs_page_of,
+    GAM_EXTENTS, PFS_INTERVAL, gam_page_of, is_fixed_page, pfs, pfs_get, pfs_page_of,
 };
 use duramen_format::page::page_type;
 use duramen_observe::{Counter, count};
@@ -183,7 +183,7 @@ impl Database {
         while !at.is_null() {
             while self.free_some_extents(tx, at)? {}
             let p = self.read_page(at)?;
-            let iam = Iam::new(p.bytes()).map_err(|e| self.corrupt(at, e))?;
+            let iam = p.page().iam()?;
             pages.extend(iam.singles());
             iams.push(at);
             at = iam.next();
@@ -211,7 +211,7 @@ impl Database {
     fn free_some_extents(&self, tx: &Transaction, at: PageId) -> SqlResult<bool> {
         let extents: Vec<PageId> = {
             let p = self.read_page(at)?;
-            let iam = Iam::new(p.bytes()).map_err(|e| self.corrupt(at, e))?;
+            let iam = p.page().iam()?;
             iam.extents().take(STEP).collect()
         };
         let Some(first) = extents.first() else {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use duramen_base::{PageId, SqlResult};
 use duramen_format::RowRef;
 use duramen_observe::events::PageSplitKind;
-use duramen_pool::PageWrite;
+use duramen_pool::{PageAt, PageWrite};
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 
@@ -44,13 +44,9 @@ impl Rowset {
                 self.wait_for(tx, &wanted, false)?;
                 continue;
             }
-            let row = page
-                .page()
-                .expect_record(slot)
-                .map_err(|e| self.db.corrupt(id, e))?
-                .to_vec();
+            let row = page.page().row(slot)?.to_vec();
             self.keep_version(tx, || self.key_place(key), Some(RowRef::new(&row)))?;
-            let named = self.named_key(id, RowRef::new(&row))?;
+            let named = self.named_key(page.page(), RowRef::new(&row))?;
             let op = PageOp::Ghost {
                 slot,
                 row: &row,
@@ -105,11 +101,10 @@ impl Rowset {
     /// The pointers of the row with this key, which is locked.
     fn current_pointers(&self, key: &[Value]) -> SqlResult<Vec<Vec<u8>>> {
         let _shared = self.storage.latch.read();
-        let Some((id, page, slot)) = self.find_for_write(key)? else {
+        let Some((_, page, slot)) = self.find_for_write(key)? else {
             return Ok(Vec::new());
         };
-        let record = page.page().expect_record(slot);
-        self.pointers(record.map_err(|e| self.db.corrupt(id, e))?)
+        self.pointers(page.page().row(slot)?)
     }
 
     fn try_replace(
@@ -125,13 +120,9 @@ impl Rowset {
         if let Err(wanted) = self.page_intent(tx, id) {
             return Ok(Step::Wait(wanted));
         }
-        let old = page
-            .page()
-            .expect_record(slot)
-            .map_err(|e| self.db.corrupt(id, e))?
-            .to_vec();
+        let old = page.page().row(slot)?.to_vec();
         let growth = row.len().saturating_sub(old.len());
-        if growth > 0 && !self.grows(tx, page.page(), growth) {
+        if growth > 0 && !self.grows(tx, *page.page(), growth) {
             return Ok(Step::Retry);
         }
         self.keep_version(tx, || self.key_place(key), Some(RowRef::new(&old)))?;
@@ -141,12 +132,11 @@ impl Rowset {
 
     /// The key of a row on `page` as its log records name it: of a base table's, which others may change meanwhile. A row of
     /// any other table is as its transaction has left it, and is known by all its bytes.
-    pub(crate) fn named_key(&self, page: PageId, row: RowRef<'_>) -> SqlResult<Vec<u8>> {
+    pub(crate) fn named_key(&self, page: PageAt<'_>, row: RowRef<'_>) -> SqlResult<Vec<u8>> {
         if !self.is_system() {
             return Ok(Vec::new());
         }
-        let named = self.keys().identity(&self.def.layout, row);
-        named.map_err(|e| self.db.corrupt(page, e))
+        page.sound(self.keys().identity(&self.def.layout, row))
     }
 
     /// Logs and makes the change from `old` to `new` of the row at `slot`; the room has been checked.
@@ -164,11 +154,10 @@ impl Rowset {
             return Ok(());
         }
         let layout = &self.def.layout;
-        let identity = self.keys().identity(layout, RowRef::new(new));
-        let identity = identity.map_err(|e| self.db.corrupt(id, e))?;
+        let p = page.page();
+        let identity = p.sound(self.keys().identity(layout, RowRef::new(new)))?;
         let changed = match self.is_system() {
-            true => fields::changed(layout, RowRef::new(old), RowRef::new(new))
-                .map_err(|e| self.db.corrupt(id, e))?,
+            true => p.sound(fields::changed(layout, RowRef::new(old), RowRef::new(new)))?,
             false => Vec::new(),
         };
         let op = PageOp::Modify {

@@ -8,10 +8,11 @@ use std::cmp::Ordering;
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{PageId, SqlResult};
-use duramen_format::RowRef;
 use duramen_format::page::{PageRef, page_type};
+use duramen_format::{FormatError, FormatResult, RowRef};
 use duramen_observe::events::{PageSplit, PageSplitKind, emit};
 use duramen_observe::{Counter, count};
+use duramen_pool::PageAt;
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
@@ -65,8 +66,8 @@ impl Rowset {
     ) -> SqlResult<bool> {
         let page = self.db.read_page(leaf)?;
         let p = page.page();
-        let is_alone = p.slot_count() == 1 && self.leaf_slot(leaf, p, key, false)?.1;
-        Ok(is_alone || self.takes(tx, p, len))
+        let is_alone = p.slot_count() == 1 && self.leaf_slot(p, key, false)?.1;
+        Ok(is_alone || self.takes(tx, *p, len))
     }
 
     /// Removes the ghosts of ended transactions from a leaf, and says how many. The tree latch is held.
@@ -89,8 +90,7 @@ impl Rowset {
         let mut removed = 0;
         // From the end: what goes leaves the slots in front of it where they are.
         for slot in (0..page.page().slot_count()).rev() {
-            let row = page.page().expect_record(slot);
-            let row = row.map_err(|e| self.db.corrupt(leaf, e))?;
+            let row = page.page().row(slot)?;
             if !row.is_ghost() {
                 continue;
             }
@@ -153,19 +153,18 @@ impl Rowset {
             } else {
                 Lcx::INDEX_INTERIOR
             };
-            let position = self.position(id, p, key)?;
+            let position = self.position(p, key)?;
             // Behind all of its rows nothing moves: those that come in order leave full pages behind them.
             let from = if position == count {
                 count
             } else {
-                middle(p, position).map_err(|e| self.db.corrupt(id, e))?
+                p.sound(middle(*p, position))?
             };
             // The page's bytes as they are: its rows are read while it changes.
             let whole = Box::new(*p.bytes());
             let moved: Vec<RowRef<'_>> = (from..count)
-                .map(|s| PageRef::new(&whole).expect_record(s))
-                .collect::<Result<_, _>>()
-                .map_err(|e| self.db.corrupt(id, e))?;
+                .map(|s| p.sound(PageRef::new(&whole).expect_record(s)))
+                .collect::<SqlResult<_>>()?;
             let separator = match moved.first() {
                 Some(row) if level == 0 => self.keys().of_leaf(&self.def.layout, *row)?,
                 Some(row) => self.keys().of_node(*row)?,
@@ -216,7 +215,7 @@ impl Rowset {
                     "btree/2: rows are lost between the halves of a page"
                 );
                 // Rows whose undo will need room may be on either side now.
-                crate::kept_room::copy(page.page(), &mut right.change());
+                crate::kept_room::copy(*page.page(), &mut right.change());
                 if from == 0 {
                     crate::kept_room::clear(&mut page.change());
                 }
@@ -277,11 +276,11 @@ impl Rowset {
     }
 
     /// Where an entry with `key` belongs on a page of any level.
-    fn position(&self, id: PageId, p: PageRef<'_>, key: &[Value]) -> SqlResult<u16> {
+    fn position(&self, p: PageAt<'_>, key: &[Value]) -> SqlResult<u16> {
         if p.level() == 0 {
-            Ok(self.leaf_slot(id, p, key, false)?.0)
+            Ok(self.leaf_slot(p, key, false)?.0)
         } else {
-            Ok(self.child_slot(id, p, key, true)? + 1)
+            Ok(self.child_slot(p, key, true)? + 1)
         }
     }
 
@@ -320,7 +319,7 @@ impl Rowset {
                 // A node that a split at the right edge has just made is empty: this is its first entry.
                 let slot = match p.slot_count() {
                     0 => 0,
-                    _ => self.child_slot(parent, p, separator, true)? + 1,
+                    _ => self.child_slot(p, separator, true)? + 1,
                 };
                 let op = PageOp::Insert {
                     slot,
@@ -407,12 +406,10 @@ impl Rowset {
             if p.level() <= level {
                 return Ok(at);
             }
-            let slot = self.child_slot(at, p, key, true)?;
-            at = self.child_at(at, p, slot)?;
+            let slot = self.child_slot(p, key, true)?;
+            at = self.child_at(p, slot)?;
         }
-        Err(self
-            .db
-            .corrupt(at, duramen_format::FormatError::Corrupt("B-tree depth")))
+        Err(self.db.corrupt(at, FormatError::Corrupt("B-tree depth")))
     }
 
     /// Checks order, links and levels of the whole tree; the number of rows. For tests and DBCC.
@@ -425,16 +422,13 @@ impl Rowset {
         while !at.is_null() {
             let page = self.db.read_page(at)?;
             let p = page.page();
-            let fail = |what| {
-                self.db
-                    .corrupt(at, duramen_format::FormatError::Corrupt(what))
-            };
-            p.check().map_err(|e| self.db.corrupt(at, e))?;
+            let fail = |what| p.corrupt(FormatError::Corrupt(what));
+            p.sound(p.check())?;
             if p.prev_page() != prev {
                 return Err(fail("previous page link"));
             }
             for s in 0..p.slot_count() {
-                let row = p.expect_record(s).map_err(|e| self.db.corrupt(at, e))?;
+                let row = p.row(s)?;
                 let key = self.keys().of_leaf(&self.def.layout, row)?;
                 if let Some(last) = &last_key
                     && self.keys().cmp_values(last, &key) != Ordering::Less
@@ -455,7 +449,7 @@ impl Rowset {
 }
 
 /// The slot where the upper half begins: by bytes, leaving at least one row on each side where there are two.
-fn middle(p: PageRef<'_>, position: u16) -> duramen_format::FormatResult<u16> {
+fn middle(p: PageRef<'_>, position: u16) -> FormatResult<u16> {
     let count = p.slot_count();
     if count < 2 {
         return Ok(position.min(count));

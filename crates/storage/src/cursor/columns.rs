@@ -4,13 +4,14 @@
 //! a look of its own: every row is taken as it stands, and no lock is asked for or the page is quiet. Other pages go row
 //! by row, and their rows are taken apart afterwards.
 
-use duramen_base::{PageId, SqlResult};
+use duramen_base::SqlResult;
 use duramen_format::layout::ColumnLayout;
-use duramen_format::page::{PageRef, record_kind};
+use duramen_format::page::record_kind;
 use duramen_format::row::{Field, Parts, field};
 use duramen_format::values::value_of;
 use duramen_format::{FormatError, FormatResult, RowRef};
 use duramen_observe::Counter;
+use duramen_pool::PageAt;
 use duramen_txn::Transaction;
 use duramen_types::batch::Column;
 use duramen_types::{Spooled, SqlType, TypeId, Value};
@@ -75,7 +76,7 @@ impl Cursor {
     pub(super) fn take_leaf(
         &mut self,
         rowset: &Rowset,
-        (id, p): (PageId, PageRef<'_>),
+        p: PageAt<'_>,
         (from, to): (u16, u16),
         sink: &mut Sink<'_>,
     ) -> SqlResult<()> {
@@ -88,16 +89,14 @@ impl Cursor {
                 true => from + i,
                 false => to - 1 - i,
             };
-            let row = p
-                .expect_record(slot)
-                .map_err(|e| rowset.db.corrupt(id, e))?;
+            let row = p.row(slot)?;
             last = Some(row);
             match row.is_ghost() {
                 true => ghosts += 1,
                 false => rows.push(row),
             }
         }
-        sink.take(rowset, id, &rows, &[])?;
+        sink.take(rowset, p, &rows, &[])?;
         if ghosts > 0 {
             duramen_observe::count(Counter::SkippedGhostedRecords, ghosts);
         }
@@ -111,7 +110,7 @@ impl Cursor {
     pub(super) fn take_heap_page(
         &mut self,
         rowset: &Rowset,
-        (id, p): (PageId, PageRef<'_>),
+        p: PageAt<'_>,
         stubs: &mut Vec<u16>,
         sink: &mut Sink<'_>,
     ) -> SqlResult<()> {
@@ -119,8 +118,9 @@ impl Cursor {
         let mut rows = Vec::with_capacity(slots.len());
         let mut taken = Vec::with_capacity(slots.len());
         for slot in slots {
-            let record = p.record(slot).map_err(|e| rowset.db.corrupt(id, e))?;
-            let Some(row) = record else { continue };
+            let Some(row) = p.row_or_none(slot)? else {
+                continue;
+            };
             match row.kind() {
                 record_kind::FORWARDED | record_kind::BLOB => {}
                 record_kind::FORWARDING_STUB => stubs.push(slot),
@@ -132,7 +132,7 @@ impl Cursor {
             }
         }
         self.next_slot = p.slot_count().max(self.next_slot);
-        sink.take(rowset, id, &rows, &taken)
+        sink.take(rowset, p, &rows, &taken)
     }
 }
 
@@ -154,20 +154,19 @@ impl Sink<'_> {
     fn take(
         &mut self,
         rowset: &Rowset,
-        id: PageId,
+        page: PageAt<'_>,
         rows: &[RowRef<'_>],
         slots: &[u16],
     ) -> SqlResult<()> {
         let layout = &rowset.def.layout;
-        let corrupt = |e: FormatError| rowset.db.corrupt(id, e);
         let mut parts = Vec::with_capacity(rows.len());
         for row in rows {
-            parts.push(Parts::read(layout, *row).map_err(corrupt)?);
+            parts.push(page.sound(Parts::read(layout, *row))?);
         }
         for (column, at) in self.out.iter_mut().zip(self.wanted) {
             if *at == RID && slots.len() == rows.len() {
                 for slot in slots {
-                    let rid = RowLocator::rid_bytes(id, *slot);
+                    let rid = RowLocator::rid_bytes(page.id(), *slot);
                     column.push_stored(&SqlType::binary(8), Some(&rid))?;
                 }
                 continue;
@@ -177,12 +176,12 @@ impl Sink<'_> {
                 continue;
             };
             if c.leaf_offset > 0 && !c.uniquifier {
-                let cells = parts.iter().map(|p| fixed_cell(p, c).map_err(corrupt));
+                let cells = parts.iter().map(|p| page.sound(fixed_cell(p, c)));
                 column.append_fixed(&c.ty, cells)?;
                 continue;
             }
             for p in &parts {
-                let cell = field(p, c).map_err(corrupt)?;
+                let cell = page.sound(field(p, c))?;
                 if c.uniquifier {
                     column.push(value_of(c, &cell)?);
                     continue;

@@ -95,21 +95,20 @@ impl Rowset {
                 if i == 0
                     && let Some((key, inclusive)) = &spec.lower
                 {
-                    from = self.child_slot(*id, p, key, !*inclusive)?;
+                    from = self.child_slot(p, key, !*inclusive)?;
                 }
                 if i == last
                     && let Some((key, inclusive)) = &spec.upper
                 {
-                    to = to.min(self.child_slot(*id, p, key, *inclusive)?);
+                    to = to.min(self.child_slot(p, key, *inclusive)?);
                 }
                 for slot in from..=to {
                     if slot > from {
-                        let row = p.expect_record(slot).map_err(|e| self.db.corrupt(*id, e))?;
-                        keys.push(self.keys().of_node(row)?);
+                        keys.push(self.keys().of_node(p.row(slot)?)?);
                     } else if i > 0 {
                         keys.push(between[i - 1].clone());
                     }
-                    below.push(self.child_at(*id, p, slot)?);
+                    below.push(self.child_at(p, slot)?);
                 }
             }
             between = keys;

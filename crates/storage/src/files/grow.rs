@@ -160,13 +160,13 @@ impl Database {
         f: impl FnOnce(&mut FileHeader),
     ) -> SqlResult<()> {
         let id = PageId::new(file.id, 0);
-        let fail = |e| self.corrupt(id, e);
-        let mut p = self.write_page(id)?;
-        let mut header = FileHeader::read(p.bytes()).map_err(fail)?;
+        let mut page = self.write_page(id)?;
+        let p = page.page();
+        let mut header = p.sound(FileHeader::read(p.bytes()))?;
         f(&mut header);
-        let old = p.page().expect_record(0).map_err(fail)?.to_vec();
-        let new = header.changed_row(p.bytes()).map_err(fail)?;
-        self.replace_record(sys, id, &mut p, (0, &old, &new), Lcx::FILE_HEADER)
+        let old = p.row(0)?.to_vec();
+        let new = p.sound(header.changed_row(p.bytes()))?;
+        self.replace_record(sys, id, &mut page, (0, &old, &new), Lcx::FILE_HEADER)
     }
 
     /// Formats an allocation map of its interval.

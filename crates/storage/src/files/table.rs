@@ -29,13 +29,12 @@ use duramen_format::file_table::{
 use duramen_format::page::PageMut;
 use duramen_format::version::refuse_newer;
 use duramen_os::{Env, OpenOptions, thread};
-use duramen_pool::{DataFile, DataFileSpec, DbStore, FileGrowth};
+use duramen_pool::{DataFile, DataFileSpec, DbStore, FileGrowth, corrupt};
 use duramen_txn::Transaction;
 use duramen_wal::record::{Lcx, RecordView};
 
 use crate::change::{PageOp, Role};
 use crate::engine::Database;
-use crate::error::corrupt;
 use crate::marks::version_in;
 
 /// The most data files of a database: what surely fits the table.
@@ -173,7 +172,7 @@ impl Database {
         for n in FILE_TABLE_PAGES {
             let id = PageId::new(1, n);
             let page = self.read_page(id)?;
-            let rows = table_rows(page.bytes()).map_err(|e| self.corrupt(id, e))?;
+            let rows = page.page().sound(table_rows(page.bytes()))?;
             out.extend(rows.into_iter().map(|(slot, row)| (id, slot, row)));
         }
         Ok(out)
@@ -205,11 +204,7 @@ impl Database {
         for (id, slot, row) in self.file_table()? {
             if row.key() == key {
                 let mut page = self.write_page(id)?;
-                let bytes = page
-                    .page()
-                    .expect_record(slot)
-                    .map_err(|e| self.corrupt(id, e))?
-                    .to_vec();
+                let bytes = page.page().row(slot)?.to_vec();
                 let op = PageOp::Delete { slot, row: &bytes };
                 self.change(sys, id, &mut page, &op, Lcx::NULL, Role::Normal)?;
                 return Ok(());
@@ -281,7 +276,7 @@ impl Database {
         let id = PageId::new(file.id, 0);
         let header = {
             let page = self.read_page(id)?;
-            FileHeader::read(page.bytes()).map_err(|e| self.corrupt(id, e))?
+            page.page().sound(FileHeader::read(page.bytes()))?
         };
         file.take_length()?;
         let size = header.size.min(file.size.load(Ordering::SeqCst));

@@ -5,9 +5,10 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use duramen_base::{PAGE_BYTES, SqlError};
+use duramen_base::{PAGE_BYTES, SqlError, SqlResult};
+use duramen_format::PageBytes;
 use duramen_format::page::{BODY_BYTES, HEADER_BYTES, PageMut, PageRef};
-use duramen_format::{FormatResult, PageBytes};
+use duramen_pool::PageAt;
 use duramen_txn::Transaction;
 use duramen_types::Value;
 use duramen_types::batch::Column;
@@ -141,12 +142,12 @@ impl<'r> Batch<'r> {
     /// Makes `filled` the empty page `page` with rows on it; what lies between rows and slots is whatever was there.
     pub fn fill(
         &self,
-        page: PageRef<'_>,
+        page: PageAt<'_>,
         rows: Range<usize>,
         filled: &mut PageBytes,
-    ) -> FormatResult<()> {
+    ) -> SqlResult<()> {
         filled[..HEADER_BYTES].copy_from_slice(&page.bytes()[..HEADER_BYTES]);
-        PageMut::new(filled).append_records(self.rows(rows))
+        page.sound(PageMut::new(filled).append_records(self.rows(rows)))
     }
 }
 

@@ -138,7 +138,7 @@ impl Rowset {
         if p.alloc_unit() != self.storage.au {
             return Ok(None);
         }
-        let n = batch.fitting(rows.clone(), self.room(tx, p));
+        let n = batch.fitting(rows.clone(), self.room(tx, *p));
         if n == 0 {
             return Ok(Some(0));
         }
@@ -195,8 +195,7 @@ impl Rowset {
     ) -> SqlResult<()> {
         let mut page = self.db.write_page(id)?;
         let mut filled = blank();
-        let made = batch.fill(page.page(), rows, &mut filled);
-        made.map_err(|e| self.db.corrupt(id, e))?;
+        batch.fill(page.page(), rows, &mut filled)?;
         let op = image(&filled);
         self.db
             .change(tx, id, &mut page, &op, Lcx::HEAP, Role::Normal)?;

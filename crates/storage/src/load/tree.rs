@@ -3,10 +3,9 @@
 use std::ops::Range;
 
 use duramen_base::{PageId, SqlResult};
-use duramen_format::page::PageRef;
 use duramen_observe::events::PageSplitKind;
 use duramen_observe::{Counter, count};
-use duramen_pool::PageWrite;
+use duramen_pool::{PageAt, PageWrite};
 use duramen_txn::{LockDuration, LockMode, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
@@ -99,7 +98,7 @@ impl Load {
         rows: Range<usize>,
         page: &PageWrite<'_>,
     ) -> bool {
-        let room = self.rowset.room(tx, page.page());
+        let room = self.rowset.room(tx, *page.page());
         batch.fitting(rows, room.saturating_sub(self.spare)) == 0
     }
 
@@ -161,8 +160,7 @@ impl Load {
                 let _ = rowset.page_intent(tx, *id);
             }
             let mut page = db.write_page(*id)?;
-            let made = batch.fill(page.page(), rows.clone(), &mut filled);
-            made.map_err(|e| db.corrupt(*id, e))?;
+            batch.fill(page.page(), rows.clone(), &mut filled)?;
             let context = rowset.leaf_context();
             db.change(tx, *id, &mut page, &image(&filled), context, Role::Logical)?;
         }
@@ -182,7 +180,7 @@ impl Rowset {
         if !p.next_page().is_null() {
             return Ok(None);
         }
-        let (slot, found) = self.leaf_slot(id, p, key, false)?;
+        let (slot, found) = self.leaf_slot(p, key, false)?;
         Ok((slot == p.slot_count() && !found).then_some((id, page)))
     }
 
@@ -199,7 +197,7 @@ impl Rowset {
         let Some((id, mut page)) = self.last_leaf(&key)? else {
             return Ok(AtEdge::No);
         };
-        let room = self.room(tx, page.page());
+        let room = self.room(tx, *page.page());
         let n = match page.page().slot_count() {
             0 => batch.first_of(rows.clone(), room, spare),
             _ => batch.fitting(rows.clone(), room.saturating_sub(spare)),
@@ -241,7 +239,7 @@ impl Rowset {
         while at < rows.end {
             let p = page.page();
             let key = batch.key(at);
-            let (slot, found) = self.leaf_slot(id, p, &key, false)?;
+            let (slot, found) = self.leaf_slot(p, &key, false)?;
             // Behind the last entry only the row that led here is known to belong to this leaf.
             let behind = slot == p.slot_count();
             if found || behind && at > rows.start {
@@ -249,9 +247,9 @@ impl Rowset {
             }
             let end = match behind {
                 true => at + 1,
-                false => self.below(id, p, slot, batch, at..rows.end)?,
+                false => self.below(p, slot, batch, at..rows.end)?,
             };
-            let n = batch.fitting(at..end, self.room(tx, p));
+            let n = batch.fitting(at..end, self.room(tx, *p));
             let n = self.claim(tx, batch, at..at + n, &[id])?;
             if n == 0 {
                 break;
@@ -265,14 +263,12 @@ impl Rowset {
     /// The rows that come before the entry at `slot`: where they end.
     fn below(
         &self,
-        id: PageId,
-        p: PageRef<'_>,
+        p: PageAt<'_>,
         slot: u16,
         batch: &Batch<'_>,
         rows: Range<usize>,
     ) -> SqlResult<usize> {
-        let entry = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
-        let key = self.keys().of_leaf(&self.def.layout, entry)?;
+        let key = self.keys().of_leaf(&self.def.layout, p.row(slot)?)?;
         Ok(rows.start + 1 + batch.below(rows.start + 1..rows.end, &key))
     }
 
@@ -467,7 +463,7 @@ impl Rowset {
         let p = page.page();
         let slot = p.slot_count();
         // Only behind the last entry do all of them belong side by side.
-        if slot == 0 || self.child_slot(parent, p, first, true)? + 1 != slot {
+        if slot == 0 || self.child_slot(p, first, true)? + 1 != slot {
             return Ok(0);
         }
         let mut free = usize::from(p.free_bytes()).saturating_sub(self.node_spare);

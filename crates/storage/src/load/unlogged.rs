@@ -94,12 +94,12 @@ impl Load {
         let n = claim(id, p.slot_count(), n)?;
         if n > 0 {
             db.mark_changed(id, true)?;
-            let mut p = page.change();
-            p.append_records(batch.rows(rows.start..rows.start + n))
-                .map_err(|e| db.corrupt(id, e))?;
+            let rows = batch.rows(rows.start..rows.start + n);
+            let put = page.change().append_records(rows);
+            page.page().sound(put)?;
             self.unlogged.rows += n as i64;
             if self.rowset.def.is_heap() {
-                let class = class_of(p.as_ref());
+                let class = class_of(*page.page());
                 db.set_free_space(id, class)?;
             }
         }
@@ -123,10 +123,9 @@ impl Load {
         let mut classes = Vec::with_capacity(rows.len());
         for (id, rows) in extent.pages.iter().zip(rows) {
             let mut page = db.write_page(*id)?;
-            let mut p = page.change();
-            p.append_records(batch.rows(rows.clone()))
-                .map_err(|e| db.corrupt(*id, e))?;
-            classes.push((*id, class_of(p.as_ref())));
+            let put = page.change().append_records(batch.rows(rows.clone()));
+            page.page().sound(put)?;
+            classes.push((*id, class_of(*page.page())));
             self.unlogged.rows += rows.len() as i64;
             self.unlogged.open.push(*id);
         }

@@ -13,13 +13,13 @@ use duramen_format::boot::FileHeader;
 use duramen_format::page::{PageMut, PageRef};
 use duramen_format::{FormatError, FormatResult, PageBytes};
 use duramen_os::{DiskFile, IoError};
-use duramen_pool::{DbStore, PageWrite};
+use duramen_pool::{DbStore, PageAt, PageWrite};
 use duramen_txn::Standing;
 use duramen_wal::record::{Lcx, Lop, RecordView};
 
 use crate::change::{PHYSICAL, PageOp};
 use crate::engine::Engine;
-use crate::error::{corrupt, recovery_error};
+use crate::error::recovery_error;
 use crate::files::grow::expand_error;
 use crate::kept_room;
 
@@ -207,7 +207,7 @@ impl Redo {
         );
         match view.context() {
             // A backup that began before the growth may have copied the header behind it.
-            Lcx::FILE_HEADER => self.grow(id, page.bytes()),
+            Lcx::FILE_HEADER => self.grow(page.page()),
             _ => Ok(()),
         }
     }
@@ -233,13 +233,11 @@ impl Redo {
 
     /// A restored file is as long as it was when its backup began: redo of a growth makes it longer. The header's latch is
     /// held, so that none is on disk that counts more pages than there are.
-    fn grow(&self, id: PageId, header: &PageBytes) -> SqlResult<()> {
-        let Some(file) = self.store.file(id.file) else {
+    fn grow(&self, header: PageAt<'_>) -> SqlResult<()> {
+        let Some(file) = self.store.file(header.id().file) else {
             return Ok(());
         };
-        let size = FileHeader::read(header)
-            .map_err(|e| corrupt(self.store.id, id, e))?
-            .size;
+        let size = header.sound(FileHeader::read(header.bytes()))?.size;
         let expand = |e: IoError| expand_error(&e, &file);
         if u64::from(size) * PAGE_BYTES as u64 <= file.handle.len().map_err(expand)? {
             return Ok(());

@@ -93,7 +93,7 @@ impl Database {
                 at += 1;
                 continue;
             };
-            let count = brought.run(page.page(), at, slot);
+            let count = brought.run(*page.page(), at, slot);
             if count == 0 {
                 return Err(recovery_error(
                     self.id,
@@ -130,7 +130,7 @@ impl Database {
         }
         let page = self.write_page(brought.page)?;
         let ours = page.page().alloc_unit() == brought.unit;
-        let there = ours && brought.run(page.page(), number, slot) > 0;
+        let there = ours && brought.run(*page.page(), number, slot) > 0;
         Ok(there.then_some((brought.page, page, slot)))
     }
 }
