@@ -183,6 +183,8 @@ impl Database {
         if opened.is_err() {
             // Nothing of it may be written down later: its files may be somebody else's by then.
             engine.pool.drop_store(spec.id);
+            // What could not be written waits for the next attempt, which repairs by it.
+            engine.pool.doublewrite.release(&guid);
         }
         opened
     }

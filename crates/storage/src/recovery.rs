@@ -141,7 +141,7 @@ impl Database {
         summary.undo = started.elapsed();
         summary.system_undo = system_undo.unwrap_or(summary.undo);
         self.say_counted(&messages::RECOVERY_ROLLED_BACK, &summary, false);
-        // Files that undo has taken out of the list are deleted next: the log must know of it before.
+        // Files that undo has taken out of the list are deleted next: the log must know of it before, and the list.
         self.access.flush(self.access.last_lsn())?;
         self.settle_files()?;
         self.raise_data_marks()?;

@@ -385,7 +385,10 @@ impl LockManager {
                 } else if before.is_some() {
                     self.publish(owner, &mut held, &key);
                 }
-                let ask = ask(owner, entity, &key, mode, duration, before.map(|b| b.mode));
+                let mut ask = ask(owner, entity, &key, mode, duration, before.map(|b| b.mode));
+                // A thread of the owner that has waited has a grant that is in no list yet. Who joined it here would give
+                // it back with his own: he waits for his turn, and finds it in the list.
+                ask.joins = before.is_some();
                 if !self.partition(&key).try_grant(&ask) {
                     if how.strong {
                         self.intents.withdraw(&key);
@@ -449,6 +452,9 @@ impl LockManager {
             strong,
         };
         let mut held = owner.0.held.lock();
+        // While this thread waited another of the owner's may have entered the lock as a private one. It joins the grant
+        // that the table has now: one that is private is not given back there.
+        self.publish(owner, &mut held, &key);
         let outcome = self.record(&mut held, entity, &key, mode, duration, how);
         let took = began.map_or(Duration::ZERO, |at| at.elapsed());
         report_grant(owner, entity, &key, (mode, duration), took);
@@ -784,6 +790,7 @@ fn ask<'a>(
         rowset: entity.rowset,
         conversion: before.is_some(),
         instant,
+        joins: true,
     }
 }
 

@@ -364,7 +364,10 @@ fn every_statement_has_its_kinds() {
         assert_eq!(tried, row.may_take_long(), "{}", row.name);
     }
     for (name, kinds) in TRIED {
-        assert!(ROWS.iter().any(|r| r.name == *name), "{name} is no statement");
+        assert!(
+            ROWS.iter().any(|r| r.name == *name),
+            "{name} is no statement"
+        );
         assert!(!kinds.is_empty(), "{name}");
         for kind in *kinds {
             assert!(kinds::all().any(|k| k.name == *kind), "{name}: {kind}");

@@ -341,10 +341,13 @@ impl Pool {
     /// Writes every page of `db` that is dirty now, in batches of which `pace` says how large they are; after each it may
     /// sleep. Must not be called with a latch held.
     pub fn flush_database(&self, db: DbId, why: Why, pace: &mut dyn Pace) -> SqlResult<u32> {
-        // A batch that is being written down right now has its frames marked clean: let it end.
-        drop(self.write_lock.lock());
+        // A batch that is being written down has its frames marked clean, and makes them dirty again if it fails. So they
+        // are listed while nobody writes: a checkpoint that misses one lets go of the log that would repeat it.
+        let mut left = {
+            let _nobody_writes = self.write_lock.lock();
+            self.dirty_frames(db)
+        };
         let mut written = 0;
-        let mut left = self.dirty_frames(db);
         // In page order: neighbours go to the disk together.
         left.sort_unstable_by_key(|i| self.frame(*i).key.load(Ordering::SeqCst));
         while !left.is_empty() {

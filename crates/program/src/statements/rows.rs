@@ -7,7 +7,9 @@ use duramen_tsql::ast::{
     self, DropKind, ModuleKind, ModuleMode, PartitionStmt, RestoreKind, StatementKind,
 };
 
-use super::command::{BEGIN, COMMIT, DELETE, EXECUTE, INSERT, OTHER, ROLLBACK, SELECT, SET, UPDATE};
+use super::command::{
+    BEGIN, COMMIT, DELETE, EXECUTE, INSERT, OTHER, ROLLBACK, SELECT, SET, UPDATE,
+};
 use super::{
     ALONE, APART, Audit, COUNTS, DEFINES, FUNCTION, LONG, NO_TRIGGER, PLAN, Statement, WRITES,
 };

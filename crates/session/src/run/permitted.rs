@@ -111,9 +111,7 @@ impl Run<'_> {
             | StatementKind::Exec(_)
             | StatementKind::Use(_) => Ok(()),
             // A row that names a right and has nobody here who asks for it lets nobody through.
-            _ => {
-                Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[]).into())
-            }
+            _ => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[]).into()),
         }
     }
 

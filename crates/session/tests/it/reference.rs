@@ -278,7 +278,10 @@ fn function_page() -> String {
         let (example, gives) = shown(&mut session, f.doc.example);
         let deterministic = if f.deterministic { "yes" } else { "no" };
         let facts = format!("{} | {deterministic} | {}", f.of_null, f.needs);
-        format!("{name} | {count} | {} | {facts} | {example} | {gives}", f.doc.gives)
+        format!(
+            "{name} | {count} | {} | {facts} | {example} | {gives}",
+            f.doc.gives
+        )
     };
     let mut out = page(
         "Functions",

@@ -11,7 +11,8 @@
 //!    (durable), the table's page written down, and at last the file itself. What redo leaves out is in the file, in
 //!    case the removal is undone. [test: a_crash_leaves_the_files_before_or_after_and_loses_no_page]
 //! 4. A file that is left over, of an addition that was undone or a removal that was not finished, is deleted at the
-//!    next opening. It is known by the database's GUID in its header.
+//!    next opening, which writes the table's page down before: it may be cut off, too. It is known by the database's
+//!    GUID in its header. [test: a_second_crash_in_recovery_finds_its_files]
 //!    [test: a_crash_in_alter_and_drop_leaves_before_or_after]
 //! 5. Ids are given again. Records from before the LSN at which the file was added are about another one.
 //!    [test: a_crash_leaves_the_files_before_or_after_and_loses_no_page]
@@ -244,6 +245,11 @@ impl Database {
             }
         }
         let open = self.store.files.read().clone();
+        let is_listed = |f: &Arc<DataFile>| listed.iter().any(|r| r.file_id == f.id);
+        if !open.iter().all(is_listed) {
+            // The list is read from the disk before redo: as long as it has them, the next start wants to open them.
+            self.flush_file_table()?;
+        }
         for file in open {
             match listed.iter().find(|r| r.file_id == file.id) {
                 Some(row) => {

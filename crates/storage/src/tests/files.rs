@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use duramen_base::SqlError;
+use duramen_base::{SqlError, SqlResult};
 use duramen_os::random::Rng;
-use duramen_os::sim::{Simulation, seeds};
+use duramen_os::sim::{SimDisk, Simulation, seeds};
 use duramen_os::sync::Mutex;
 use duramen_pool::{DataFileSpec, FileGrowth};
 
@@ -507,6 +507,79 @@ fn a_crash_leaves_the_files_before_or_after_and_loses_no_page() {
     for seed in seeds(1, 12) {
         crash_with_files(seed);
     }
+}
+
+/// A change of the file list is cut off at each of its writes, and then the recovery from that at each of its own: the next
+/// start finds every file that the list on the disk wants.
+fn cut_twice(base: &Arc<SimDisk>, allowed: &[&[&str]], change: fn(&Database) -> SqlResult<()>) {
+    let start = |disk: Arc<SimDisk>, off: Option<u64>, seed: u64| {
+        Simulation::new(seed).on_disk(disk).run(move |sim| {
+            if let Some(n) = off {
+                sim.disk().power_off_after(n);
+            }
+            let env = duramen_os::Env::with_disk(sim.disk());
+            let config = EngineConfig {
+                memory: 2 << 20,
+                doublewrite_path: "/data/duramen.dwb".into(),
+            };
+            let opened = Engine::new(&env, &config).and_then(|e| Ok((open(&e)?, e)));
+            let found = opened.map(|(db, _engine)| names(&db));
+            (sim.disk(), found)
+        })
+    };
+    for k in 1.. {
+        let first = Simulation::new(k).on_disk(base.crash(k)).run(move |sim| {
+            let env = duramen_os::Env::with_disk(sim.disk());
+            let engine = engine(&env, 2 << 20);
+            let db = open(&engine).unwrap();
+            sim.disk().power_off_after(k);
+            let result = change(&db);
+            assert!(result.is_ok() || sim.disk().is_off(), "{result:?}");
+            sim.disk()
+        });
+        for j in 1.. {
+            let (second, cut) = start(first.crash(j), Some(j), k + j);
+            let was_off = second.is_off();
+            assert!(cut.is_ok() || was_off, "{k}, {j}: {cut:?}");
+            let (_, found) = start(second.crash(k * 31 + j), None, k + j);
+            let found = found.unwrap_or_else(|e| panic!("{k}, {j}: {e}"));
+            assert!(allowed.contains(&&*strs(&found)), "{k}, {j}: {found:?}");
+            if !was_off {
+                break;
+            }
+        }
+        if !first.is_off() {
+            break;
+        }
+    }
+}
+
+fn strs(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn a_second_crash_in_recovery_finds_its_files() {
+    let with = |file: Option<&'static str>| {
+        Simulation::new(1).run(move |sim| {
+            let env = duramen_os::Env::with_disk(sim.disk());
+            let engine = engine(&env, 2 << 20);
+            let db = create(&engine).unwrap();
+            let group = db.add_filegroup("g").unwrap();
+            if let Some(name) = file {
+                db.add_data_file(&spec(name, group, 64, FileGrowth::None))
+                    .unwrap();
+            }
+            db.close().unwrap();
+            sim.disk()
+        })
+    };
+    let (one, two): (&[&str], &[&str]) = (&["t"], &["f", "t"]);
+    cut_twice(&with(Some("f")), &[one, two], |db| db.remove_data_file("f"));
+    cut_twice(&with(None), &[one, two], |db| {
+        db.add_data_file(&spec("f", 2, 64, FileGrowth::None))
+            .map(|_| ())
+    });
 }
 
 /// Whoever takes a page holds the unit's cursor while a file grows for it. When the log refuses that growth, its rollback

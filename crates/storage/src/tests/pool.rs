@@ -164,6 +164,44 @@ fn the_lazy_writer_keeps_the_write_ahead_rule() {
     assert!(written > 50, "the lazy writer wrote {written} pages");
 }
 
+/// A start that fails because pages cannot be written leaves their copies to the next one of the same process: a page may
+/// have been torn.
+#[test]
+fn a_start_that_fails_leaves_its_copies_to_the_next() {
+    let disk = SimDisk::new(9);
+    let first = engine(&disk.env(), 4 << 20);
+    let db = create(&first).unwrap();
+    let guid = db.store.guid;
+    fill(&first, &db, 0..60);
+    db.checkpoint().unwrap();
+    fill(&first, &db, 60..180);
+    db.log().unwrap().flush_all().unwrap();
+    let disk = disk.crash(1);
+    let engine = engine(&disk.env(), 4 << 20);
+    disk.add_fault(Fault {
+        op: DiskOp::Write,
+        path: Some(MDF.into()),
+        nth: 1,
+        error: IoError::device("write"),
+        lasting: true,
+    });
+    assert!(open(&engine).is_err(), "its checkpoint cannot be taken");
+    disk.clear_faults();
+    let mut torn = 0;
+    for n in 0..400 {
+        let kept = engine.pool.doublewrite.kept(&guid, PageId::new(1, n));
+        if kept.is_some() {
+            let at = u64::from(n) * PAGE_BYTES as u64 + 1024;
+            disk.damage(Path::new(MDF), at, &[0x5a; 512]).unwrap();
+            torn += 1;
+        }
+    }
+    assert!(torn > 0, "nothing was kept");
+    let db = open(&engine).unwrap();
+    let lost: Vec<i32> = (0..180).filter(|id| !fetch(&engine, &db, *id)).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
 /// Pages of the last batch are torn in every way; all of them are whole after the restart.
 #[test]
 pub(super) fn torn_pages_come_back_from_the_double_write_file() {

@@ -250,6 +250,8 @@ pub(super) struct Ask<'a> {
     pub rowset: RowsetId,
     pub conversion: bool,
     pub instant: bool,
+    /// It joins what another thread of its owner has been granted and not yet entered into the owner's list.
+    pub joins: bool,
 }
 
 #[derive(Debug, Default)]
@@ -258,22 +260,22 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Enters what `owner` was granted without this table, and which stands against no grant here.
+    /// Enters what `owner` was granted without this table, and which stands against no grant here. Another thread of the
+    /// owner's may have been granted something here that its list does not have yet.
     pub fn enter(&mut self, owner: &LockOwner, key: &Key, mode: LockMode, rowset: RowsetId) {
         let holders = self.map.entry(*key).or_default();
-        debug_assert!(
-            holders.grants().all(|g| g.owner != *owner),
-            "table/1: what is entered has been granted here before"
-        );
         debug_assert!(
             holders.free_of_others(owner, mode),
             "table/1: {mode:?} was granted without the table, against what is in it"
         );
-        holders.push(Grant {
-            owner: owner.clone(),
-            mode,
-            rowset,
-        });
+        match holders.grant_of(owner) {
+            Some(grant) => grant.mode = grant.mode.join(mode),
+            None => holders.push(Grant {
+                owner: owner.clone(),
+                mode,
+                rowset,
+            }),
+        }
     }
 
     /// Grants at once where possible; never queues.
@@ -294,6 +296,9 @@ impl Table {
             }
             Entry::Occupied(mut occupied) => {
                 let holders = occupied.get_mut();
+                if !ask.joins && holders.grant_of(ask.owner).is_some() {
+                    return false;
+                }
                 let free = holders.free_of_others(ask.owner, ask.mode)
                     && (ask.conversion
                         || holders.queue.iter().all(|r| r.mode.compatible(ask.mode)));

@@ -595,6 +595,60 @@ fn many_sessions_in_a_simulated_world() {
     assert!(deadlocks > 0, "the worlds were too peaceful");
 }
 
+/// Several threads of one owner want intents on a table that others want whole: whoever waits for the table and whoever
+/// finds it open a moment later have one lock, and that is given back whole.
+#[test]
+fn threads_of_one_owner_share_their_intents() {
+    for seed in seeds(1, 200) {
+        Simulation::new(seed).run(|_| {
+            let m = Arc::new(LockManager::new());
+            let readers = m.owner(SessionId(51));
+            let mut threads = Vec::new();
+            for n in 0..3 {
+                let (m, readers) = (Arc::clone(&m), readers.clone());
+                threads.push(thread::spawn("reader", move || {
+                    let mut dice = Rng::new(seed * 31 + n);
+                    for _ in 0..6 {
+                        let mode = [IS, IX, SchS][dice.below(3) as usize];
+                        let got = m.lock(&readers, &table(), mode, Normal, None);
+                        let got = got.expect("granted").acquired;
+                        if dice.one_in(2) {
+                            thread::sleep(Duration::from_millis(dice.below(3)));
+                        }
+                        if got == Acquired::New && dice.one_in(2) {
+                            m.unlock(&readers, &table(), mode);
+                        }
+                    }
+                }));
+            }
+            for n in 0..2 {
+                let m = Arc::clone(&m);
+                threads.push(thread::spawn("writer", move || {
+                    let mut dice = Rng::new(seed * 37 + n);
+                    let writer = m.owner(SessionId(60 + n as u16));
+                    for _ in 0..6 {
+                        let limit = Some(Duration::from_millis(dice.below(6)));
+                        let mode = [X, S, SchM][dice.below(3) as usize];
+                        let got = m.lock(&writer, &table(), mode, Normal, limit);
+                        thread::sleep(Duration::from_millis(dice.below(2)));
+                        check_grants(&m, seed);
+                        assert!(matches!(got, Ok(_) | Err(LockError::Timeout)), "{got:?}");
+                        m.release_all(&writer);
+                    }
+                }));
+            }
+            for t in threads {
+                t.join().expect("no panic");
+            }
+            m.release_all(&readers);
+            let left = m.snapshot();
+            assert!(left.is_empty(), "seed {seed}: {left:?}");
+            let last = m.owner(SessionId(70));
+            assert_eq!(now(&m, &last, &table(), X), Ok(Acquired::New));
+        });
+    }
+}
+
 #[test]
 fn real_threads_transfer_without_loss() {
     // Each thread locks two accounts in random order and moves money; victims try again. The sum stays.
