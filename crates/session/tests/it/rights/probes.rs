@@ -4,7 +4,7 @@
 //! is of the system; `{s}` for the schema; `{id}` for the id of the table `t`. None does harm: each is rolled back, or
 //! changes nothing.
 
-use super::table::Line;
+use super::table::{Line, probe_of_statement};
 
 /// A statement for each row of that kind which asks for something. Each would do nothing, or is rolled back.
 const STATEMENTS: &[(&str, &str)] = &[
@@ -492,9 +492,9 @@ fn of_many<'a>(list: &[(&'a str, &[&str])], name: &str) -> Option<&'a str> {
 
 /// The text that tries a statement.
 pub fn statement(name: &str) -> String {
-    let text = one(STATEMENTS, name);
-    let text = text.unwrap_or_else(|| panic!("the statement {name} is not tried"));
-    text.to_owned()
+    let listed = one(STATEMENTS, name).map(str::to_owned);
+    let text = listed.or_else(|| probe_of_statement(name));
+    text.unwrap_or_else(|| panic!("the statement {name} is not tried"))
 }
 
 /// The text that tries a row.

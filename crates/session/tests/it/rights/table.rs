@@ -25,25 +25,39 @@ pub fn fields(file: &str) -> Vec<Vec<String>> {
 /// What begins a line of the table in a golden script.
 const IN_SCRIPT: &str = "# right: ";
 
-/// The lines of the table, and those in golden scripts.
+/// The lines in golden scripts.
 #[allow(
     clippy::disallowed_methods,
     reason = "the scripts lie on the real disk"
 )]
-fn lines() -> Vec<Line> {
-    let mut all = fields("rights.tsv");
+fn in_scripts() -> Vec<Vec<String>> {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+    let mut all = Vec::new();
     for script in std::fs::read_dir(scripts).expect("the scripts").flatten() {
         let text = std::fs::read_to_string(script.path()).unwrap_or_default();
         let lines = text.lines().filter_map(|l| l.strip_prefix(IN_SCRIPT));
         all.extend(lines.map(|l| l.split('\t').map(str::to_owned).collect()));
     }
+    all
+}
+
+/// The text that tries a statement, where its line in a golden script has one behind the source.
+pub fn probe_of_statement(name: &str) -> Option<String> {
+    let mut lines = in_scripts().into_iter();
+    let line = lines.find(|l| l[0] == "statement" && l[1] == name)?;
+    line.get(5).cloned()
+}
+
+/// The lines of the table, and those in golden scripts.
+fn lines() -> Vec<Line> {
+    let mut all = fields("rights.tsv");
+    all.extend(in_scripts());
     all.iter().map(|l| line(l)).collect()
 }
 
 fn line(fields: &[String]) -> Line {
-    let [kind, name, right, of, source] = fields else {
-        panic!("a line of five fields: {fields:?}");
+    let ([kind, name, right, of, source] | [kind, name, right, of, source, _]) = fields else {
+        panic!("a line of five fields, or of a probe behind them: {fields:?}");
     };
     assert!(!source.is_empty(), "{name} has no source");
     let parts = |s: &str| match s.starts_with("sysadmin") {
