@@ -292,7 +292,8 @@ impl SessionCore {
             activity.spid != self.spid && held.iter().any(there)
         });
         // Those that wait for one of them first: what it lets go of is not theirs any more.
-        others.sort_by_key(|activity| !activity.is_running());
+        // Asked once each: a sort panics where an answer changes under it.
+        others.sort_by_cached_key(|activity| !activity.is_running());
         others
             .iter()
             .try_for_each(|activity| self.instance.end(activity))

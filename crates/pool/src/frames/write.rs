@@ -87,7 +87,7 @@ impl Pool {
             frames.iter().collect::<BTreeSet<_>>().len() == frames.len(),
             "doublewrite/1: a frame is to be written down twice, and may change between"
         );
-        frames.sort_unstable_by_key(|i| self.frame(*i).key.load(Ordering::SeqCst));
+        self.in_page_order(frames);
         let mut room = self.write_lock.lock();
         let result = self.write_with(&mut room, frames, why);
         room.clear();
@@ -338,6 +338,12 @@ impl Pool {
             .collect()
     }
 
+    /// Neighbours go to the disk together. Frames change their pages meanwhile, and an order in which two elements change
+    /// places is a panic of the sort: each is asked once.
+    fn in_page_order(&self, frames: &mut [u32]) {
+        frames.sort_by_cached_key(|i| self.frame(*i).key.load(Ordering::SeqCst));
+    }
+
     /// Writes every page of `db` that is dirty now, in batches of which `pace` says how large they are; after each it may
     /// sleep. Must not be called with a latch held.
     pub fn flush_database(&self, db: DbId, why: Why, pace: &mut dyn Pace) -> SqlResult<u32> {
@@ -348,8 +354,7 @@ impl Pool {
             self.dirty_frames(db)
         };
         let mut written = 0;
-        // In page order: neighbours go to the disk together.
-        left.sort_unstable_by_key(|i| self.frame(*i).key.load(Ordering::SeqCst));
+        self.in_page_order(&mut left);
         while !left.is_empty() {
             let mut again = Vec::new();
             let mut to_go = &mut left[..];
@@ -373,18 +378,19 @@ impl Pool {
 
     /// Writes about `n` pages of `db`, those first that have been dirty longest. Returns how many.
     pub fn write_oldest(&self, db: DbId, n: usize) -> SqlResult<u32> {
-        let age = |i: &u32| {
-            let since = self.frame(*i).dirty_since.load(Ordering::Relaxed);
-            std::cmp::Reverse(self.replacer.tick().wrapping_sub(since))
+        let now = self.replacer.tick();
+        let age = |i: u32| {
+            let since = self.frame(i).dirty_since.load(Ordering::Relaxed);
+            (std::cmp::Reverse(now.wrapping_sub(since)), i)
         };
-        let mut dirty = self.dirty_frames(db);
+        let mut dirty: Vec<_> = self.dirty_frames(db).into_iter().map(age).collect();
         let n = n.min(dirty.len());
         if n == 0 {
             return Ok(0);
         }
-        dirty.select_nth_unstable_by_key(n - 1, age);
-        dirty.truncate(n);
-        dirty.sort_unstable_by_key(|i| self.frame(*i).key.load(Ordering::SeqCst));
+        dirty.select_nth_unstable(n - 1);
+        let mut dirty: Vec<u32> = dirty[..n].iter().map(|(_, i)| *i).collect();
+        self.in_page_order(&mut dirty);
         let mut written = 0;
         for batch in dirty.chunks_mut(BATCH) {
             written += self.write_out(batch, Why::Background)?.written;

@@ -3,12 +3,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use duramen_base::{DbId, PAGE_BYTES, PageId};
 use duramen_format::PageBytes;
 use duramen_format::page::{PageMut, Verify, seal, verify};
 use duramen_observe::{Counter, WaitType, counter, wait_stats};
+use duramen_os::random::Rng;
 use duramen_os::sim::{DiskOp, Fault, SimDisk, Simulation};
 use duramen_os::{IoError, thread, time};
 use duramen_types::Value;
@@ -114,6 +116,39 @@ fn a_scan_does_not_throw_out_what_is_used_all_the_time() {
         lasting: true,
     });
     assert!((0..60).all(|id| fetch(&engine, &db, id)), "read again");
+}
+
+/// Frames are put in order to be written down while they change their pages and become dirty anew: no sort may ask twice
+/// what they have.
+#[test]
+fn pages_are_written_down_while_frames_change_theirs() {
+    let disk = SimDisk::new(10);
+    let engine = engine(&disk.env(), 200 * (PAGE_BYTES as u64 + 128));
+    let db = create(&engine).unwrap();
+    fill(&engine, &db, 0..700);
+    let ended = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..2)
+        .map(|w| {
+            let (engine, db, ended) = (engine.clone(), db.clone(), ended.clone());
+            thread::spawn("writer", move || {
+                let mut dice = Rng::new(w);
+                while !ended.load(Ordering::SeqCst) {
+                    let id = dice.below(700) as i32;
+                    let at = RowLocator::Key(vec![Value::Int(id)]);
+                    let tx = begin(&engine, 70 + w as u16);
+                    let values = row(id, 3000, Some(id + 1));
+                    db.rowset(&clustered()).update(&tx, &at, &values).unwrap();
+                    engine.commit(&tx, None).unwrap();
+                }
+            })
+        })
+        .collect();
+    for _ in 0..300 {
+        engine.pool.write_oldest(db.id, 150).unwrap();
+    }
+    ended.store(true, Ordering::SeqCst);
+    writers.into_iter().for_each(|w| w.join().unwrap());
+    assert!((0..700).all(|id| fetch(&engine, &db, id)));
 }
 
 /// No page is found on the disk that says more than the log on the disk: the lazy writer flushes first. Seen by cutting

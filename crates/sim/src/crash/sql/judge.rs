@@ -27,6 +27,8 @@ const STATEMENT: &[i32] = &[2627, 2601, 547, 515, 2628, 8152, 8134];
 const LOG_FULL: i32 = 9002;
 /// What a SWITCH finds in its target.
 const TARGET_HAS_ROWS: i32 = 4905;
+/// How two tables of a SWITCH are not alike.
+const UNLIKE: &[i32] = &[4913, 4942, 4943, 4944, 4947, 4970, 4971, 4985];
 const NOT_SUPPORTED: i32 = 40517;
 /// DROP DATABASE of one that others use.
 const IN_USE: i32 = 3702;
@@ -376,7 +378,9 @@ impl<'a> Context<'a> {
             now.table(at).map(|t| (&t.columns, &t.indexes))
                 != self.seen.table(at).map(|t| (&t.columns, &t.indexes))
         });
-        by(now) || by(self.seen) || changed && NAMES.contains(&number)
+        let switch = matches!(op, Op::Switch { .. });
+        let by_change = NAMES.contains(&number) || switch && UNLIKE.contains(&number);
+        by(now) || by(self.seen) || changed && by_change
     }
 
     /// A statement was done: the model follows.

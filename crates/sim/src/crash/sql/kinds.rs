@@ -256,7 +256,7 @@ kinds! {
     Print "PRINT" in "PRINT" Made, Beside;
     RaiseError "RAISERROR, THROW" in "RAISERROR, THROW" Made, Beside;
     WaitFor "WAITFOR" in "WAITFOR" Made, Beside;
-    LineNumber "LINENO" in "LINENO" Text("LINENO 7"), Beside;
+    LineNumber "LINENO" in "LINENO" Text("LINENO 7 PRINT 'x'"), Beside;
     BeginTran "BEGIN TRANSACTION" in "BEGIN TRANSACTION" Made, Flow;
     Commit "COMMIT" in "COMMIT" Made, Flow;
     Rollback "ROLLBACK" in "ROLLBACK" Made, Flow;
