@@ -1,9 +1,10 @@
 //! The room order: `ARCHITECTURE.md` holds the table of allowed imports, each `Cargo.toml` what is imported. Rooms within a
-//! crate are `inner`'s, circles of its files `circles`', what each module is for `owned`'s.
+//! crate are `inner`'s, circles of its files `circles`', what each module is for `owned`'s, how large a crate may be `sizes`'.
 
 mod circles;
 mod inner;
 mod owned;
+mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,6 +29,7 @@ pub fn violations() -> Vec<String> {
         wrong.extend(check(&map, &room, &imports(&text)));
         wrong.extend(inner::violations(&room, &entry.path()));
         wrong.extend(circles::violations(&room, &entry.path()));
+        wrong.extend(sizes::violations(&room, &entry.path()));
         rooms.insert(room);
     }
     for room in map.keys().filter(|r| !rooms.contains(*r)) {

@@ -138,7 +138,7 @@ pub fn functions() -> impl Iterator<Item = FunctionEntry> {
         doc: f.doc,
         min: f.min,
         max: f.max,
-        of_null: if f.max > 0 { "NULL" } else { "" },
+        of_null: None,
         deterministic: false,
         needs: f.needs.in_a_word(),
     });

@@ -34,11 +34,11 @@ pub fn function_names() -> impl Iterator<Item = Entry> {
         doc: f.doc,
         min: f.min_args,
         max: f.max_args,
-        of_null: match (f.strict, f.null_if_all) {
+        of_null: Some(match (f.strict, f.null_if_all) {
             (true, _) => "NULL",
             (_, true) => "NULL, if all are",
             _ => "a value",
-        },
+        }),
         deterministic: f.stability == Stability::Always,
         needs: "",
     });

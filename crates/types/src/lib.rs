@@ -8,6 +8,7 @@
 //! | `sqltype`, `value`, `codec` | what a column is declared as, what it holds, its bytes in a row |
 //! | `spooled`, `batch` | values too large for memory; rows kept by column |
 //! | `collation`, `collate`, `compare`, `like`, `cp1252` | collations, comparing, LIKE, the code page |
+//! | `base64` | bytes as text |
 //! | `convert`, `legal`, `lenient` | CAST, CONVERT and implicit conversion: how, whether, and what goes on after an overflow |
 //! | `ops`, `decimal`, `wide` | operators and the numbers under them |
 //! | `temporal`, `datefn`, `dateformat`, `dateparse`, `language`, `netformat` | dates, times and their texts; FORMAT |
@@ -15,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod base64;
 pub mod batch;
 mod codec;
 pub mod collate;

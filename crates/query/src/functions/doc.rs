@@ -25,8 +25,8 @@ pub struct Entry {
     /// Least and most arguments.
     pub min: usize,
     pub max: usize,
-    /// What it makes of NULL.
-    pub of_null: &'static str,
+    /// What it makes of NULL, where its kind says so.
+    pub of_null: Option<&'static str>,
     /// The same arguments give the same value at any time and to everybody.
     pub deterministic: bool,
     /// What it asks of its caller; nothing but its arguments, where it looks at nothing else.
@@ -39,7 +39,7 @@ pub const fn of_arguments(doc: Doc, (min, max): (usize, usize), of_null: &'stati
         doc,
         min,
         max,
-        of_null,
+        of_null: Some(of_null),
         deterministic: true,
         needs: "",
     }

@@ -266,6 +266,20 @@ fn shown(session: &mut crate::Alone, example: &str) -> (String, String) {
     (code(example), code(&rows))
 }
 
+/// What a function of the session gives for NULL, or the number of its error.
+fn given_null(session: &mut crate::Alone, f: &duramen_query::FunctionEntry) -> String {
+    if f.max == 0 || f.doc.example.is_empty() {
+        return String::new();
+    }
+    let nulls = vec!["NULL"; f.min.max(1)].join(", ");
+    let lines = crate::run(session, &format!("SELECT {}({nulls})", f.doc.name));
+    let error = lines.iter().find_map(|l| l.strip_prefix("Msg "));
+    match error.and_then(|e| e.split(',').next()) {
+        Some(number) => number.to_owned(),
+        None => lines.get(1).cloned().unwrap_or_default(),
+    }
+}
+
 /// Functions with an example each, which is run.
 fn function_page() -> String {
     let mut session = crate::alone();
@@ -277,7 +291,11 @@ fn function_page() -> String {
         };
         let (example, gives) = shown(&mut session, f.doc.example);
         let deterministic = if f.deterministic { "yes" } else { "no" };
-        let facts = format!("{} | {deterministic} | {}", f.of_null, f.needs);
+        let of_null = match f.of_null {
+            Some(said) => said.to_owned(),
+            None => given_null(&mut session, &f),
+        };
+        let facts = format!("{of_null} | {deterministic} | {}", f.needs);
         format!(
             "{name} | {count} | {} | {facts} | {example} | {gives}",
             f.doc.gives
