@@ -23,7 +23,6 @@ type Refusal<'a> = &'a dyn Fn() -> SqlError;
 
 impl Run<'_> {
     /// The statement may run, or the error that refuses it.
-    #[expect(clippy::too_many_lines, reason = "one arm a statement")]
     pub(super) fn permitted(&mut self, kind: Kind, statement: &StatementKind) -> RunResult<()> {
         self.session.state.write_to_ask = None;
         let row = kind.row();

@@ -9,7 +9,6 @@ use crate::crash::sql::step::{Batch, Effect, Form, Stmt};
 impl Generator {
     /// A batch with a statement of this kind; `None` where there is nothing that it could be about, or where the kind is
     /// not made by itself.
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of statement")]
     pub(super) fn of_kind(&mut self, scene: &Scene<'_>, kind: K) -> Option<Batch> {
         use {Sort::*, Verb::*};
         let stmt = match kind {
