@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use duramen_base::{SqlError, SqlResult};
+use duramen_base::{Lsn, SqlError, SqlResult};
 use duramen_os::thread;
+use duramen_wal::record::RecordView;
 use duramen_wal::{OpenBlock, claimed_bytes, open_block};
 
 use super::read::{BackupSet, Medium, Run, damaged};
@@ -88,6 +89,14 @@ impl<M: Deref<Target = Medium>> LogBlocks<M> {
         }
         Ok(None)
     }
+}
+
+/// The records of a block, each of which must be one: 3189.
+pub(crate) fn records(block: &OpenBlock) -> impl Iterator<Item = SqlResult<(Lsn, RecordView<'_>)>> {
+    (1..=block.header.records).map(|slot| {
+        let view = block.record(slot).and_then(RecordView::parse);
+        Ok((block.lsn(slot), view.ok_or_else(damaged)?))
+    })
 }
 
 impl<M: Deref<Target = Medium>> Iterator for LogBlocks<M> {

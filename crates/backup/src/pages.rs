@@ -33,10 +33,9 @@ use duramen_format::page::{PageRef, Verify, seal, verify};
 use duramen_os::{DiskFile, IoError, OpenOptions};
 use duramen_pool::{DataFile, io_error, logical_error};
 use duramen_storage::{LoosePages, find_guid, repeat_on};
-use duramen_wal::record::RecordView;
 
-use super::blocks::LogBlocks;
-use super::read::{BackupSet, Medium, damaged};
+use super::blocks::{LogBlocks, records};
+use super::read::{BackupSet, Medium};
 use super::restore::Restores;
 use super::set::SetKind;
 
@@ -191,10 +190,9 @@ impl PageRestore {
         }
         for block in LogBlocks::new(medium, set) {
             let block = block?;
-            for slot in 1..=block.header.records {
-                let view = block.record(slot).and_then(RecordView::parse);
-                let view = view.ok_or_else(damaged)?;
-                repeat_on(&mut self.pages, db, block.lsn(slot), &view)?;
+            for record in records(&block) {
+                let (lsn, view) = record?;
+                repeat_on(&mut self.pages, db, lsn, &view)?;
             }
         }
         self.reached = self.reached.max(set.header.last_lsn);

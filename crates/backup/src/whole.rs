@@ -21,9 +21,8 @@ use duramen_format::page::{Verify, seal, verify};
 use duramen_os::{DiskFile, IoError};
 use duramen_pool::{DataFile, DataFileSpec, io_error};
 use duramen_storage::{LoosePages, expand_error, pages_of, repeat_on};
-use duramen_wal::record::RecordView;
 
-use super::blocks::LogBlocks;
+use super::blocks::{LogBlocks, records};
 use super::copy::EXTENT_BYTES;
 use super::pages::{PageRestore, first_page, take_image, unusable};
 use super::read::{BackupSet, Medium, damaged};
@@ -121,9 +120,8 @@ impl Whole {
         }
         for block in LogBlocks::new(medium, set) {
             let block = block?;
-            for slot in 1..=block.header.records {
-                let view = block.record(slot).and_then(RecordView::parse);
-                let (lsn, view) = (block.lsn(slot), view.ok_or_else(damaged)?);
+            for record in records(&block) {
+                let (lsn, view) = record?;
                 let own = |id: &PageId| self.files.contains_key(&id.file);
                 let mut pages = pages_of(self.db, lsn, &view)?;
                 pages.retain(own);

@@ -42,9 +42,11 @@ const NO_TRIGGER: u16 = 1 << 4;
 const FUNCTION: u16 = 1 << 5;
 /// A read-only database refuses it (3906).
 const WRITES: u16 = 1 << 6;
-/// It may take long: a cancel of it is tried at every moment (`crates/duramen/tests/it/cancels/kinds.rs`). All others write a
-/// few rows of the catalog, or what the session alone sees; what they may wait for is tried for all of them at once.
+/// It may take long: a cancel of it is tried at every moment (`crates/duramen/tests/it/cancels/kinds.rs`).
 const LONG: u16 = 1 << 8;
+/// It writes a few rows of the catalog, or what the session alone sees; what it may wait for is tried for all of these at once.
+/// A row says one or the other.
+const SHORT: u16 = 1 << 9;
 
 /// The kind of row in the default trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +95,15 @@ pub mod command {
     pub const EXECUTE: u16 = 0xE0;
     pub const OTHER: u16 = 0xFD;
 }
+
+const _: () = {
+    let mut at = 0;
+    while at < ROWS.len() {
+        let row = &ROWS[at];
+        assert!(row.has(LONG) != row.has(SHORT), "a row says LONG or SHORT");
+        at += 1;
+    }
+};
 
 impl Kind {
     #[inline]

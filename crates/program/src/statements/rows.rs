@@ -11,7 +11,8 @@ use super::command::{
     BEGIN, COMMIT, DELETE, EXECUTE, INSERT, OTHER, ROLLBACK, SELECT, SET, UPDATE,
 };
 use super::{
-    ALONE, APART, Audit, COUNTS, DEFINES, FUNCTION, LONG, NO_TRIGGER, PLAN, Statement, WRITES,
+    ALONE, APART, Audit, COUNTS, DEFINES, FUNCTION, LONG, NO_TRIGGER, PLAN, SHORT, Statement,
+    WRITES,
 };
 use crate::event_classes::class;
 use crate::rights::needs::{ASKS, CONTROL_SERVER, LOGINS, OWN, OWNER, SETTINGS};
@@ -73,13 +74,13 @@ statements! {
         any!(CreateTable NewObject), "makes a table of the rows of a query";
     Insert "INSERT", INSERT, "INSERT", "INSERT", [COUNTS PLAN FUNCTION WRITES LONG], NOTHING,
         any!(Insert Object), "adds rows";
-    InsertBulk "INSERT BULK", INSERT, "INSERT BULK", "BULK INSERT", [COUNTS WRITES], NOTHING,
+    InsertBulk "INSERT BULK", INSERT, "INSERT BULK", "BULK INSERT", [COUNTS WRITES SHORT], NOTHING,
         any!(Insert Object), "takes the rows that a client sends next";
     Update "UPDATE", UPDATE, "UPDATE", "UPDATE", [COUNTS PLAN FUNCTION WRITES LONG], NOTHING,
         any!(Update Object), "changes rows";
     Delete "DELETE", DELETE, "DELETE", "DELETE", [COUNTS PLAN FUNCTION WRITES LONG], NOTHING,
         any!(Delete Object), "removes rows";
-    Merge "MERGE", OTHER, "MERGE", "MERGE", [WRITES], NOTHING, Needs::NotHere,
+    Merge "MERGE", OTHER, "MERGE", "MERGE", [WRITES SHORT], NOTHING, Needs::NotHere,
         "adds, changes and removes rows by those of another table";
     TruncateTable "TRUNCATE TABLE", OTHER, "TRUNCATE TABLE", "TRUNCATE TABLE", [DEFINES WRITES LONG], NOTHING,
         any!(Alter Object), "removes all rows of a table or of partitions, by the page";
@@ -100,100 +101,100 @@ statements! {
         any!(Alter Object), "makes statistics of columns";
     UpdateStatistics "UPDATE STATISTICS", OTHER, "UPDATE STATISTICS", "UPDATE STATISTICS", [DEFINES WRITES LONG], NOTHING,
         any!(Alter Object), "counts the statistics of a table anew";
-    DropStatistics "DROP STATISTICS", OTHER, "DROP STATISTICS", "DROP STATISTICS", [DEFINES WRITES], NOTHING,
+    DropStatistics "DROP STATISTICS", OTHER, "DROP STATISTICS", "DROP STATISTICS", [DEFINES WRITES SHORT], NOTHING,
         any!(Alter Object), "removes statistics";
     CreateView "CREATE VIEW", OTHER, "CREATE MODULE", "CREATE VIEW", [DEFINES WRITES LONG], MADE,
         any!(CreateView NewObject), "makes a view";
-    AlterView "ALTER VIEW", OTHER, "CREATE MODULE", "ALTER VIEW", [DEFINES WRITES], CHANGED,
+    AlterView "ALTER VIEW", OTHER, "CREATE MODULE", "ALTER VIEW", [DEFINES WRITES SHORT], CHANGED,
         any!(Alter Object), "gives a view another text";
-    DropView "DROP VIEW", OTHER, "DROPOBJ", "DROP VIEW", [DEFINES WRITES], GONE,
+    DropView "DROP VIEW", OTHER, "DROPOBJ", "DROP VIEW", [DEFINES WRITES SHORT], GONE,
         any!(Alter Object), "removes views";
     CreateProcedure "CREATE PROCEDURE", OTHER, "CREATE MODULE", "CREATE PROCEDURE", [DEFINES WRITES LONG], MADE,
         any!(CreateProcedure NewObject), "makes a procedure";
-    AlterProcedure "ALTER PROCEDURE", OTHER, "CREATE MODULE", "ALTER PROCEDURE", [DEFINES WRITES], CHANGED,
+    AlterProcedure "ALTER PROCEDURE", OTHER, "CREATE MODULE", "ALTER PROCEDURE", [DEFINES WRITES SHORT], CHANGED,
         any!(Alter Object), "gives a procedure another text";
-    DropProcedure "DROP PROCEDURE", OTHER, "DROPOBJ", "DROP PROCEDURE", [DEFINES WRITES], GONE,
+    DropProcedure "DROP PROCEDURE", OTHER, "DROPOBJ", "DROP PROCEDURE", [DEFINES WRITES SHORT], GONE,
         any!(Alter Object), "removes procedures";
-    CreateFunction "CREATE FUNCTION", OTHER, "CREATE MODULE", "CREATE FUNCTION", [DEFINES WRITES], MADE,
+    CreateFunction "CREATE FUNCTION", OTHER, "CREATE MODULE", "CREATE FUNCTION", [DEFINES WRITES SHORT], MADE,
         any!(CreateFunction NewObject), "makes a function";
-    AlterFunction "ALTER FUNCTION", OTHER, "CREATE MODULE", "ALTER FUNCTION", [DEFINES WRITES], CHANGED,
+    AlterFunction "ALTER FUNCTION", OTHER, "CREATE MODULE", "ALTER FUNCTION", [DEFINES WRITES SHORT], CHANGED,
         any!(Alter Object), "gives a function another text";
-    DropFunction "DROP FUNCTION", OTHER, "DROPOBJ", "DROP FUNCTION", [DEFINES WRITES], GONE,
+    DropFunction "DROP FUNCTION", OTHER, "DROPOBJ", "DROP FUNCTION", [DEFINES WRITES SHORT], GONE,
         any!(Alter Object), "removes functions";
-    CreateTrigger "CREATE TRIGGER", OTHER, "CREATE MODULE", "CREATE TRIGGER", [DEFINES WRITES], MADE,
+    CreateTrigger "CREATE TRIGGER", OTHER, "CREATE MODULE", "CREATE TRIGGER", [DEFINES WRITES SHORT], MADE,
         any!(Alter Object), "makes a trigger";
-    AlterTrigger "ALTER TRIGGER", OTHER, "CREATE MODULE", "ALTER TRIGGER", [DEFINES WRITES], CHANGED,
+    AlterTrigger "ALTER TRIGGER", OTHER, "CREATE MODULE", "ALTER TRIGGER", [DEFINES WRITES SHORT], CHANGED,
         any!(Alter Object), "gives a trigger another text";
-    DropTrigger "DROP TRIGGER", OTHER, "DROPOBJ", "DROP TRIGGER", [DEFINES WRITES], GONE,
+    DropTrigger "DROP TRIGGER", OTHER, "DROPOBJ", "DROP TRIGGER", [DEFINES WRITES SHORT], GONE,
         any!(Alter Object), "removes triggers";
-    CreateSchema "CREATE SCHEMA", OTHER, "CREATE SCHEMA", "CREATE SCHEMA", [DEFINES WRITES], Audit::Schema,
+    CreateSchema "CREATE SCHEMA", OTHER, "CREATE SCHEMA", "CREATE SCHEMA", [DEFINES WRITES SHORT], Audit::Schema,
         any!(CreateSchema CurrentDatabase), "makes a schema";
-    AlterSchema "ALTER SCHEMA", OTHER, "ALTER SCHEMA", "ALTER SCHEMA", [DEFINES WRITES], NOTHING,
+    AlterSchema "ALTER SCHEMA", OTHER, "ALTER SCHEMA", "ALTER SCHEMA", [DEFINES WRITES SHORT], NOTHING,
         any!(Control Object), "takes an object into a schema";
-    DropSchema "DROP SCHEMA", OTHER, "DROP SCHEMA", "DROP SCHEMA", [DEFINES WRITES], NOTHING,
+    DropSchema "DROP SCHEMA", OTHER, "DROP SCHEMA", "DROP SCHEMA", [DEFINES WRITES SHORT], NOTHING,
         any!(Control Schema, AlterAnySchema CurrentDatabase), "removes a schema";
-    CreateType "CREATE TYPE", 0x111, "CREATE TYPE", "CREATE TYPE", [DEFINES WRITES], NOTHING,
+    CreateType "CREATE TYPE", 0x111, "CREATE TYPE", "CREATE TYPE", [DEFINES WRITES SHORT], NOTHING,
         any!(CreateType NewObject), "makes an alias type or a table type";
-    DropType "DROP TYPE", 0x110, "DROP TYPE", "DROP TYPE", [DEFINES WRITES], NOTHING,
+    DropType "DROP TYPE", 0x110, "DROP TYPE", "DROP TYPE", [DEFINES WRITES SHORT], NOTHING,
         any!(Alter Schema), "removes types";
-    CreateSynonym "CREATE SYNONYM", OTHER, "CREATE SYNONYM", "CREATE SYNONYM", [DEFINES WRITES], NOTHING,
+    CreateSynonym "CREATE SYNONYM", OTHER, "CREATE SYNONYM", "CREATE SYNONYM", [DEFINES WRITES SHORT], NOTHING,
         any!(CreateSynonym NewObject), "makes another name for an object";
-    DropSynonym "DROP SYNONYM", OTHER, "DROPOBJ", "DROP SYNONYM", [DEFINES WRITES], NOTHING,
+    DropSynonym "DROP SYNONYM", OTHER, "DROPOBJ", "DROP SYNONYM", [DEFINES WRITES SHORT], NOTHING,
         any!(Alter Object), "removes synonyms";
     CreatePartitionFunction "CREATE PARTITION FUNCTION", OTHER, "CREATE PARTITION FUNCTION", "CREATE PARTITION FUNCTION",
-        [DEFINES WRITES], NOTHING, any!(AlterAnyDataspace CurrentDatabase), "says at which values partitions begin";
+        [DEFINES WRITES SHORT], NOTHING, any!(AlterAnyDataspace CurrentDatabase), "says at which values partitions begin";
     AlterPartitionFunction "ALTER PARTITION FUNCTION", OTHER, "ALTER PARTITION FUNCTION", "ALTER PARTITION FUNCTION",
         [DEFINES WRITES LONG], NOTHING, any!(AlterAnyDataspace CurrentDatabase), "splits a partition, or merges two";
     DropPartitionFunction "DROP PARTITION FUNCTION", OTHER, "DROP PARTITION FUNCTION", "DROP PARTITION FUNCTION",
-        [DEFINES WRITES], NOTHING, any!(AlterAnyDataspace CurrentDatabase), "removes a partition function";
+        [DEFINES WRITES SHORT], NOTHING, any!(AlterAnyDataspace CurrentDatabase), "removes a partition function";
     CreatePartitionScheme "CREATE PARTITION SCHEME", OTHER, "CREATE PARTITION SCHEME", "CREATE PARTITION SCHEME",
-        [DEFINES WRITES], NOTHING, any!(AlterAnyDataspace CurrentDatabase), "says where partitions lie";
+        [DEFINES WRITES SHORT], NOTHING, any!(AlterAnyDataspace CurrentDatabase), "says where partitions lie";
     AlterPartitionScheme "ALTER PARTITION SCHEME", OTHER, "ALTER PARTITION SCHEME", "ALTER PARTITION SCHEME",
-        [DEFINES WRITES], NOTHING, any!(AlterAnyDataspace CurrentDatabase), "says where the next partition lies";
+        [DEFINES WRITES SHORT], NOTHING, any!(AlterAnyDataspace CurrentDatabase), "says where the next partition lies";
     DropPartitionScheme "DROP PARTITION SCHEME", OTHER, "DROP PARTITION SCHEME", "DROP PARTITION SCHEME",
-        [DEFINES WRITES], NOTHING, any!(AlterAnyDataspace CurrentDatabase), "removes a partition scheme";
-    CreateSequence "CREATE SEQUENCE", OTHER, "CREATE SEQUENCE", "CREATE SEQUENCE", [DEFINES WRITES], NOTHING,
+        [DEFINES WRITES SHORT], NOTHING, any!(AlterAnyDataspace CurrentDatabase), "removes a partition scheme";
+    CreateSequence "CREATE SEQUENCE", OTHER, "CREATE SEQUENCE", "CREATE SEQUENCE", [DEFINES WRITES SHORT], NOTHING,
         Needs::NotHere, "makes a sequence of numbers";
-    DropSequence "DROP SEQUENCE", OTHER, "DROPOBJ", "DROP SEQUENCE", [DEFINES WRITES], NOTHING,
+    DropSequence "DROP SEQUENCE", OTHER, "DROPOBJ", "DROP SEQUENCE", [DEFINES WRITES SHORT], NOTHING,
         Needs::NotHere, "removes sequences";
-    DropDefault "DROP DEFAULT", OTHER, "DROPOBJ", "DROP DEFAULT", [DEFINES WRITES], NOTHING,
+    DropDefault "DROP DEFAULT", OTHER, "DROPOBJ", "DROP DEFAULT", [DEFINES WRITES SHORT], NOTHING,
         Needs::NotHere, "removes defaults of the old kind";
-    DropRule "DROP RULE", OTHER, "DROPOBJ", "DROP RULE", [DEFINES WRITES], NOTHING,
+    DropRule "DROP RULE", OTHER, "DROPOBJ", "DROP RULE", [DEFINES WRITES SHORT], NOTHING,
         Needs::NotHere, "removes rules";
 
-    CreateLogin "CREATE LOGIN", OTHER, "CREATE LOGIN", "CREATE LOGIN", [DEFINES], NOTHING, LOGINS,
+    CreateLogin "CREATE LOGIN", OTHER, "CREATE LOGIN", "CREATE LOGIN", [DEFINES SHORT], NOTHING, LOGINS,
         "makes a login";
-    AlterLogin "ALTER LOGIN", OTHER, "ALTER LOGIN", "ALTER LOGIN", [DEFINES], NOTHING, LOGINS,
+    AlterLogin "ALTER LOGIN", OTHER, "ALTER LOGIN", "ALTER LOGIN", [DEFINES SHORT], NOTHING, LOGINS,
         "changes a login";
-    DropLogin "DROP LOGIN", OTHER, "DROP LOGIN", "DROP LOGIN", [DEFINES], NOTHING, LOGINS,
+    DropLogin "DROP LOGIN", OTHER, "DROP LOGIN", "DROP LOGIN", [DEFINES SHORT], NOTHING, LOGINS,
         "removes a login";
-    CreateUser "CREATE USER", OTHER, "CREATE USER", "CREATE USER", [DEFINES WRITES], NOTHING,
+    CreateUser "CREATE USER", OTHER, "CREATE USER", "CREATE USER", [DEFINES WRITES SHORT], NOTHING,
         any!(AlterAnyUser Principals), "makes a user of a login in a database";
-    AlterUser "ALTER USER", OTHER, "ALTER USER", "ALTER USER", [DEFINES WRITES], NOTHING,
+    AlterUser "ALTER USER", OTHER, "ALTER USER", "ALTER USER", [DEFINES WRITES SHORT], NOTHING,
         any!(AlterAnyUser Principals), "changes a user";
-    DropUser "DROP USER", OTHER, "DROP USER", "DROP USER", [DEFINES WRITES], NOTHING,
+    DropUser "DROP USER", OTHER, "DROP USER", "DROP USER", [DEFINES WRITES SHORT], NOTHING,
         any!(AlterAnyUser Principals), "removes a user";
-    CreateRole "CREATE ROLE", OTHER, "CREATE ROLE", "CREATE ROLE", [DEFINES WRITES], NOTHING,
+    CreateRole "CREATE ROLE", OTHER, "CREATE ROLE", "CREATE ROLE", [DEFINES WRITES SHORT], NOTHING,
         any!(CreateRole Principals), "makes a role of a database";
-    AlterRole "ALTER ROLE", OTHER, "ALTER ROLE", "ALTER ROLE", [DEFINES WRITES], NOTHING,
+    AlterRole "ALTER ROLE", OTHER, "ALTER ROLE", "ALTER ROLE", [DEFINES WRITES SHORT], NOTHING,
         any!(AlterAnyRole Principals), "adds and drops members of a role, or names it";
-    DropRole "DROP ROLE", OTHER, "DROP USER", "DROP ROLE", [DEFINES WRITES], NOTHING,
+    DropRole "DROP ROLE", OTHER, "DROP USER", "DROP ROLE", [DEFINES WRITES SHORT], NOTHING,
         any!(AlterAnyRole Principals), "removes a role";
-    CreateServerRole "CREATE SERVER ROLE", OTHER, "CREATE SERVER ROLE", "CREATE SERVER ROLE", [DEFINES], NOTHING,
+    CreateServerRole "CREATE SERVER ROLE", OTHER, "CREATE SERVER ROLE", "CREATE SERVER ROLE", [DEFINES SHORT], NOTHING,
         Needs::NotHere, "makes a role of the server";
-    AlterServerRole "ALTER SERVER ROLE", OTHER, "ALTER SERVER ROLE", "ALTER SERVER ROLE", [DEFINES], NOTHING,
+    AlterServerRole "ALTER SERVER ROLE", OTHER, "ALTER SERVER ROLE", "ALTER SERVER ROLE", [DEFINES SHORT], NOTHING,
         Needs::Members("the role that it changes"), "adds and drops members of a role of the server";
-    Permission "GRANT, DENY, REVOKE", OTHER, "GRANT", "GRANT", [DEFINES WRITES], NOTHING, OWNER,
+    Permission "GRANT, DENY, REVOKE", OTHER, "GRANT", "GRANT", [DEFINES WRITES SHORT], NOTHING, OWNER,
         "gives a right in a database, denies it or takes it back";
-    ServerPermission "GRANT, DENY, REVOKE on the server", OTHER, "GRANT", "GRANT", [DEFINES], NOTHING, CONTROL_SERVER,
+    ServerPermission "GRANT, DENY, REVOKE on the server", OTHER, "GRANT", "GRANT", [DEFINES SHORT], NOTHING, CONTROL_SERVER,
         "gives a right on the server, denies it or takes it back";
-    AlterAuthorization "ALTER AUTHORIZATION", OTHER, "ALTER AUTHORIZATION", "ALTER AUTHORIZATION", [DEFINES WRITES], NOTHING,
+    AlterAuthorization "ALTER AUTHORIZATION", OTHER, "ALTER AUTHORIZATION", "ALTER AUTHORIZATION", [DEFINES WRITES SHORT], NOTHING,
         Needs::Sysadmin, "gives a database another owner";
-    CreateEventSession "CREATE EVENT SESSION", OTHER, "CREATE EVENT SESSION", "CREATE EVENT SESSION", [ALONE], NOTHING,
+    CreateEventSession "CREATE EVENT SESSION", OTHER, "CREATE EVENT SESSION", "CREATE EVENT SESSION", [ALONE SHORT], NOTHING,
         CONTROL_SERVER, "makes a session of Extended Events";
-    AlterEventSession "ALTER EVENT SESSION", OTHER, "ALTER EVENT SESSION", "ALTER EVENT SESSION", [ALONE], NOTHING,
+    AlterEventSession "ALTER EVENT SESSION", OTHER, "ALTER EVENT SESSION", "ALTER EVENT SESSION", [ALONE SHORT], NOTHING,
         CONTROL_SERVER, "changes, starts or stops a session of Extended Events";
-    DropEventSession "DROP EVENT SESSION", OTHER, "DROP EVENT SESSION", "DROP EVENT SESSION", [ALONE], NOTHING,
+    DropEventSession "DROP EVENT SESSION", OTHER, "DROP EVENT SESSION", "DROP EVENT SESSION", [ALONE SHORT], NOTHING,
         CONTROL_SERVER, "removes a session of Extended Events";
 
     CreateDatabase "CREATE DATABASE", 0xCB, "CREATE DATABASE", "CREATE DATABASE", [ALONE NO_TRIGGER LONG],
@@ -205,7 +206,7 @@ statements! {
         Audit::Databases(class::OBJECT_DELETED), any!(Control NamedDatabase, AlterAnyDatabase Server),
         "removes databases and their files";
     ScopedConfiguration "ALTER DATABASE SCOPED CONFIGURATION", OTHER, "ALTER DATABASE SCOPED CONFIGURATION",
-        "ALTER DATABASE SCOPED CONFIGURATION", [ALONE], NOTHING, any!(AlterAnyScopedConfiguration CurrentDatabase),
+        "ALTER DATABASE SCOPED CONFIGURATION", [ALONE SHORT], NOTHING, any!(AlterAnyScopedConfiguration CurrentDatabase),
         "sets COMMIT_WAIT, LOG_PROFILE, MAXDOP and the like for a database";
     BackupDatabase "BACKUP DATABASE", OTHER, "BACKUP DATABASE", "BACKUP DATABASE", [APART LONG], Audit::Media(1),
         any!(BackupDatabase NamedDatabase), "copies a database while it is used";
@@ -217,38 +218,38 @@ statements! {
         any!(CreateAnyDatabase Server), "brings a restored database further, by a copy of its log";
     RestoreHeaderOnly "RESTORE HEADERONLY", OTHER, "RESTORE HEADERONLY", "RESTORE HEADERONLY", [LONG], NOTHING,
         any!(CreateAnyDatabase Server), "lists the copies on a medium";
-    RestoreFileListOnly "RESTORE FILELISTONLY", OTHER, "RESTORE FILELISTONLY", "RESTORE FILELISTONLY", [], NOTHING,
+    RestoreFileListOnly "RESTORE FILELISTONLY", OTHER, "RESTORE FILELISTONLY", "RESTORE FILELISTONLY", [SHORT], NOTHING,
         any!(CreateAnyDatabase Server), "lists the files of a copy";
-    RestoreLabelOnly "RESTORE LABELONLY", OTHER, "RESTORE LABELONLY", "RESTORE LABELONLY", [], NOTHING,
+    RestoreLabelOnly "RESTORE LABELONLY", OTHER, "RESTORE LABELONLY", "RESTORE LABELONLY", [SHORT], NOTHING,
         any!(CreateAnyDatabase Server), "tells of a medium";
     RestoreVerifyOnly "RESTORE VERIFYONLY", OTHER, "RESTORE VERIFYONLY", "RESTORE VERIFYONLY", [LONG], NOTHING,
         any!(CreateAnyDatabase Server), "reads a copy to its end and restores nothing";
-    RestoreRewindOnly "RESTORE REWINDONLY", OTHER, "RESTORE REWINDONLY", "RESTORE REWINDONLY", [], NOTHING,
+    RestoreRewindOnly "RESTORE REWINDONLY", OTHER, "RESTORE REWINDONLY", "RESTORE REWINDONLY", [SHORT], NOTHING,
         any!(CreateAnyDatabase Server), "rewinds a tape";
     Checkpoint "CHECKPOINT", OTHER, "CHECKPOINT", "CHECKPOINT", [LONG], NOTHING, any!(Checkpoint CurrentDatabase),
         "writes the changed pages of the current database to its files";
-    Kill "KILL", OTHER, "KILL", "KILL", [APART], NOTHING, any!(AlterAnyConnection Server),
+    Kill "KILL", OTHER, "KILL", "KILL", [APART SHORT], NOTHING, any!(AlterAnyConnection Server),
         "ends a session and rolls its transaction back";
-    Shutdown "SHUTDOWN", OTHER, "SHUTDOWN", "SHUTDOWN", [], NOTHING, any!(Shutdown Server),
+    Shutdown "SHUTDOWN", OTHER, "SHUTDOWN", "SHUTDOWN", [SHORT], NOTHING, any!(Shutdown Server),
         "ends the server";
     Reconfigure "RECONFIGURE", OTHER, "RECONFIGURE", "RECONFIGURE", [NO_TRIGGER APART LONG], NOTHING, SETTINGS,
         "puts what sp_configure has set in force";
     Dbcc "DBCC", OTHER, "DBCC", "DBCC", [LONG], Audit::Dbcc, ASKS,
         "checks, shows and sets what lies below SQL";
 
-    Use "USE", OTHER, "USE", "USE DATABASE", [], NOTHING, any!(Connect NamedDatabase),
+    Use "USE", OTHER, "USE", "USE DATABASE", [SHORT], NOTHING, any!(Connect NamedDatabase),
         "makes a database the current one";
     Execute "EXECUTE" as "EXECUTE PROC", EXECUTE, "EXECUTE", "EXECUTE", [LONG], NOTHING, any!(Execute Object),
         "calls a procedure or runs a string";
-    ExecuteAs "EXECUTE AS", OTHER, "EXECUTE AS", "EXECUTE AS", [], NOTHING, Needs::NotHere,
+    ExecuteAs "EXECUTE AS", OTHER, "EXECUTE AS", "EXECUTE AS", [SHORT], NOTHING, Needs::NotHere,
         "goes on with the rights of somebody else";
-    Revert "REVERT", OTHER, "REVERT", "REVERT", [], NOTHING, Needs::NotHere,
+    Revert "REVERT", OTHER, "REVERT", "REVERT", [SHORT], NOTHING, Needs::NotHere,
         "goes on with the rights from before EXECUTE AS";
-    DeclareCursor "DECLARE CURSOR", OTHER, "DECLARE CURSOR", "DECLARE CURSOR", [], NOTHING, Needs::NotHere,
+    DeclareCursor "DECLARE CURSOR", OTHER, "DECLARE CURSOR", "DECLARE CURSOR", [SHORT], NOTHING, Needs::NotHere,
         "names a cursor over a query";
-    Cursor "OPEN, FETCH, CLOSE, DEALLOCATE", OTHER, "CURSOR", "FETCH CURSOR", [], NOTHING, Needs::NotHere,
+    Cursor "OPEN, FETCH, CLOSE, DEALLOCATE", OTHER, "CURSOR", "FETCH CURSOR", [SHORT], NOTHING, Needs::NotHere,
         "opens a cursor, reads from it and ends it";
-    SetOption "SET" as "SET ON/OFF", SET, "SET", "SET COMMAND", [], NOTHING, ASKS,
+    SetOption "SET" as "SET ON/OFF", SET, "SET", "SET COMMAND", [SHORT], NOTHING, ASKS,
         "sets an option of the session";
     Declare "DECLARE", OTHER, "DECLARE", "DECLARE", [FUNCTION LONG], NOTHING, OWN,
         "names variables and table variables";
@@ -256,9 +257,9 @@ statements! {
         "gives a variable a value";
     Flow "IF, WHILE, BEGIN, BREAK, CONTINUE, RETURN, GOTO, TRY", OTHER, "IF", "CONDITIONAL", [FUNCTION LONG], NOTHING, OWN,
         "says what runs next";
-    Print "PRINT", OTHER, "PRINT", "PRINT", [], NOTHING, OWN,
+    Print "PRINT", OTHER, "PRINT", "PRINT", [SHORT], NOTHING, OWN,
         "sends a text";
-    RaiseError "RAISERROR, THROW", OTHER, "RAISERROR", "RAISERROR", [], NOTHING, OWN,
+    RaiseError "RAISERROR, THROW", OTHER, "RAISERROR", "RAISERROR", [SHORT], NOTHING, OWN,
         "raises an error";
     WaitFor "WAITFOR", OTHER, "WAITFOR", "WAITFOR", [LONG], NOTHING, OWN,
         "waits for a time";
@@ -270,7 +271,7 @@ statements! {
         "takes back what a transaction has changed, or what came after a savepoint";
     Save "SAVE TRANSACTION", OTHER, "SAVE", "SAVE TRANSACTION", [LONG], NOTHING, OWN,
         "names a place to roll back to";
-    LineNumber "LINENO", OTHER, "LINENO", "LINENO", [FUNCTION], NOTHING, OWN,
+    LineNumber "LINENO", OTHER, "LINENO", "LINENO", [FUNCTION SHORT], NOTHING, OWN,
         "says which number the line has that it stands on";
 }
 
