@@ -1,7 +1,10 @@
 //! `cargo xtask test`: everything this machine can run, and by name what it cannot.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use crate::{book, clients, isolation, lab, model, root, sim, sources};
 
@@ -114,6 +117,9 @@ fn cargo(args: &[&str]) -> Command {
     command
 }
 
+/// A program of tests that says nothing for so long hangs: the longest test takes two minutes.
+const SILENCE: Duration = Duration::from_secs(600);
+
 /// Runs the tests of the workspace in the simulator's profile, with every assertion alive, and adds up the `test result:` lines.
 fn cargo_test(tally: &mut Tally) {
     let child = cargo(&["test", "--profile", "sim", "--workspace", "--no-fail-fast"])
@@ -124,10 +130,32 @@ fn cargo_test(tally: &mut Tally) {
         return;
     };
     let stdout = child.stdout.take().expect("stdout is piped");
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
     let mut failed = 0;
     let mut failures = Vec::new();
-    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+    let mut running = Running::default();
+    loop {
+        let line = match lines.recv_timeout(SILENCE) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => break,
+            // Nothing is said while cargo builds.
+            Err(RecvTimeoutError::Timeout) if !running.program => continue,
+            Err(RecvTimeoutError::Timeout) => {
+                tally.step(&format!("tests that hang: {}", running.long()), false);
+                end_children(child.id());
+                running = Running::default();
+                continue;
+            }
+        };
         println!("{line}");
+        running.line(&line);
         if line == "failures:" || !failures.is_empty() {
             failures.push(line.clone());
         }
@@ -148,6 +176,49 @@ fn cargo_test(tally: &mut Tally) {
     }
 }
 
+/// Ends the program of tests that cargo runs; cargo goes on with the next one.
+fn end_children(cargo: u32) {
+    let ended = Command::new("pkill")
+        .args(["-KILL", "-P", &cargo.to_string()])
+        .status();
+    if !ended.is_ok_and(|s| s.success()) {
+        println!("the program of tests could not be ended");
+    }
+}
+
+/// What a program of tests has begun and not ended.
+#[derive(Default)]
+struct Running {
+    /// Between `running N tests` and `test result:`.
+    program: bool,
+    /// The tests that were said to take long and have not ended.
+    long: BTreeSet<String>,
+}
+
+impl Running {
+    fn line(&mut self, line: &str) {
+        if line.starts_with("running ") {
+            *self = Running {
+                program: true,
+                long: BTreeSet::new(),
+            };
+        } else if result_line(line).is_some() {
+            self.program = false;
+        } else if let Some(test) = line.strip_prefix("test ") {
+            if let Some((name, _)) = test.split_once(" has been running for over ") {
+                self.long.insert(name.to_owned());
+            } else if let Some((name, _)) = test.split_once(" ... ") {
+                self.long.remove(name);
+            }
+        }
+    }
+
+    fn long(&self) -> String {
+        let names: Vec<&str> = self.long.iter().map(String::as_str).collect();
+        names.join(", ")
+    }
+}
+
 /// The counts of `test result: ok. 3 passed; 0 failed; ...`.
 fn result_line(line: &str) -> Option<(u32, u32)> {
     let rest = line.strip_prefix("test result: ")?;
@@ -160,7 +231,25 @@ fn result_line(line: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::result_line;
+    use super::{Running, result_line};
+
+    #[test]
+    fn a_test_that_hangs_has_a_name() {
+        let mut running = Running::default();
+        for line in [
+            "running 3 tests",
+            "test a::quick ... ok",
+            "test b::slow has been running for over 60 seconds",
+            "test c::hangs has been running for over 60 seconds",
+            "test b::slow ... ok",
+        ] {
+            running.line(line);
+        }
+        assert!(running.program);
+        assert_eq!(running.long(), "c::hangs");
+        running.line("test result: ok. 3 passed; 0 failed; 0 ignored");
+        assert!(!running.program);
+    }
 
     #[test]
     fn counts_are_read_from_the_result_line() {

@@ -39,7 +39,7 @@ fn work(instance: &Arc<Instance>) -> Vec<Session> {
         "INSERT t VALUES (100001, 1, 'l', REPLICATE(CONVERT(varchar(max), 'z'), 20000))",
         "INSERT h SELECT value, 'a' FROM GENERATE_SERIES(1, 3000)",
         "UPDATE h SET b = REPLICATE('b', 400)",
-        "CREATE TABLE log (id int IDENTITY PRIMARY KEY, n int)",
+        "CREATE TABLE log (id int IDENTITY PRIMARY KEY, n int); CREATE TABLE open_for_long (n int)",
         "CREATE PROCEDURE p @n int AS SET NOCOUNT ON; SELECT COUNT(*) FROM t WHERE v = @n; SELECT MAX(pad) FROM t WHERE v = @n AND id < 500; INSERT log (n) VALUES (@n)",
         "CREATE FUNCTION f (@a int) RETURNS int AS BEGIN RETURN (SELECT COUNT(*) FROM h WHERE a = @a) END",
         "CREATE TRIGGER tr ON h AFTER INSERT AS SET NOCOUNT ON; INSERT log (n) SELECT COUNT(*) FROM inserted",
@@ -74,11 +74,11 @@ fn work(instance: &Arc<Instance>) -> Vec<Session> {
         &mut s,
         "BEGIN TRAN; UPDATE t SET v = v + 1 WHERE id < 50; UPDATE h SET a = a + 1 WHERE a < 20",
     );
-    // Its snapshot is taken while the change is under way.
+    // Its snapshot is taken while the change is under way; its table is nobody else's, since it stays open beside `contend`.
     let mut later = login(instance);
     run(
         &mut later,
-        "USE w; SET TRANSACTION ISOLATION LEVEL SNAPSHOT; BEGIN TRAN; INSERT log (n) VALUES (0)",
+        "USE w; SET TRANSACTION ISOLATION LEVEL SNAPSHOT; BEGIN TRAN; INSERT open_for_long VALUES (0)",
     );
     let blocked = waits.spid();
     let _runs = thread::spawn("waits", move || {
