@@ -346,21 +346,27 @@ impl Rowset {
             mode,
             duration: LockDuration::Normal,
         };
-        let acquired = match reading.skip_locked {
-            true => match self.try_wanted(tx, wanted) {
-                Ok(acquired) => acquired,
-                Err(_) => return Ok(None),
-            },
-            false => self.wait_for(tx, &wanted, reading.no_wait)?,
-        };
-        let values = self.heap_values(page, slot, reading.lends);
-        if duration == LockDuration::Instant
-            && acquired == Acquired::New
-            && tx.owner.holds(&resource) == Some(mode)
-        {
-            self.db.engine.locks.unlock(&tx.owner, &resource, mode);
+        loop {
+            let given_back = tx.owner.given_back();
+            let acquired = match reading.skip_locked {
+                true => match self.try_wanted(tx, wanted) {
+                    Ok(acquired) => acquired,
+                    Err(_) => return Ok(None),
+                },
+                false => self.wait_for(tx, &wanted, reading.no_wait)?,
+            };
+            let values = self.heap_values(page, slot, reading.lends);
+            if duration != LockDuration::Instant {
+                return values;
+            }
+            match acquired {
+                Acquired::New => self.db.engine.locks.unlock(&tx.owner, &resource, mode),
+                // Another thread of the statement had the lock, and may have given it back while this one read.
+                _ if tx.owner.given_back() != given_back => continue,
+                _ => {}
+            }
+            return values;
         }
-        values
     }
 
     pub(crate) fn heap_values(

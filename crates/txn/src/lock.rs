@@ -21,6 +21,7 @@
 mod blocked;
 mod cycles;
 mod deadlock;
+mod granted;
 mod held;
 mod helper;
 mod intents;
@@ -51,7 +52,7 @@ pub use owner::{ESCALATION_FIRST, ESCALATION_STEP, Entity, LockDuration, LockOwn
 pub use resource::Resource;
 
 use blocked::BlockedHook;
-use held::HeldLock;
+use granted::{Granted, report_grant};
 use intents::{Intents, is_strong, is_weak};
 use memory::LockMemory;
 use owner::Waiting;
@@ -153,17 +154,6 @@ pub struct LockStats {
     pub timeouts: u64,
     pub deadlocks: u64,
     pub escalations: u64,
-}
-
-/// How a request came to be granted.
-#[derive(Clone, Copy, Default)]
-struct Granted {
-    /// The owner slept for it.
-    waited: bool,
-    /// No table was asked; see [`intents`].
-    private: bool,
-    /// It is counted among the strong ones.
-    strong: bool,
 }
 
 /// A point in the sequence of an owner's locks; see [`LockManager::release_to`].
@@ -435,30 +425,42 @@ impl LockManager {
     ) -> Result<LockOutcome, LockError> {
         let _turn = owner.0.turn.lock();
         let key = Key::of(resource);
-        let before = owner.mode_on(&key);
-        let ask = ask(owner, entity, &key, mode, duration, before);
-        let strong = is_strong(resource, ask.mode);
-        if strong {
-            self.announce(&key);
-        }
         let began = reporting::grants_are_wanted().then(time::now);
-        let result = self.wait_for(&ask, timeout);
-        if strong && result.is_err() {
-            self.intents.withdraw(&key);
+        let mut waited = false;
+        loop {
+            let before = owner.mode_on(&key);
+            let ask = ask(owner, entity, &key, mode, duration, before);
+            let strong = is_strong(resource, ask.mode);
+            if strong {
+                self.announce(&key);
+            }
+            let result = self.wait_for(&ask, timeout);
+            if strong && result.is_err() {
+                self.intents.withdraw(&key);
+            }
+            waited |= result?;
+            let mut held = owner.0.held.lock();
+            if !ask.instant && !self.partition(&key).has_granted(&ask) {
+                // It had joined what another thread of the owner's has given back meanwhile, whole.
+                drop(held);
+                if strong {
+                    self.intents.withdraw(&key);
+                }
+                continue;
+            }
+            // While this thread waited another of the owner's may have entered the lock as a private one. It joins the
+            // grant that the table has now: one that is private is not given back there.
+            self.publish(owner, &mut held, &key);
+            let how = Granted {
+                waited,
+                private: false,
+                strong,
+            };
+            let outcome = self.record(&mut held, entity, &key, mode, duration, how);
+            let took = began.map_or(Duration::ZERO, |at| at.elapsed());
+            report_grant(owner, entity, &key, (mode, duration), took);
+            return Ok(outcome);
         }
-        let how = Granted {
-            waited: result?,
-            private: false,
-            strong,
-        };
-        let mut held = owner.0.held.lock();
-        // While this thread waited another of the owner's may have entered the lock as a private one. It joins the grant
-        // that the table has now: one that is private is not given back there.
-        self.publish(owner, &mut held, &key);
-        let outcome = self.record(&mut held, entity, &key, mode, duration, how);
-        let took = began.map_or(Duration::ZERO, |at| at.elapsed());
-        report_grant(owner, entity, &key, (mode, duration), took);
-        Ok(outcome)
     }
 
     /// Waits until the table grants it; whether that took a sleep.
@@ -573,107 +575,6 @@ impl LockManager {
         }
     }
 
-    /// Enters a granted request into the owner's list.
-    fn record(
-        &self,
-        held: &mut owner::Held,
-        entity: &Entity,
-        key: &Key,
-        mode: LockMode,
-        duration: LockDuration,
-        how: Granted,
-    ) -> LockOutcome {
-        if duration == LockDuration::Instant {
-            return self.record_first(held, entity, key, mode, duration, how);
-        }
-        let Some(lock) = held.locks.get_mut(key) else {
-            return self.record_first(held, entity, key, mode, duration, how);
-        };
-        let from = lock.mode;
-        lock.mode = from.join(mode);
-        if duration == LockDuration::Session {
-            lock.session = Some(lock.session.map_or(mode, |s| s.join(mode)));
-        }
-        // A lock counts once, however often it became stronger.
-        if how.strong && std::mem::replace(&mut lock.strong, true) {
-            self.intents.withdraw(key);
-        }
-        let to = lock.mode;
-        debug_assert!(
-            to.join(mode) == to,
-            "what is recorded has what was asked for in it"
-        );
-        debug_assert!(
-            lock.session.is_none_or(|s| to.join(s) == to),
-            "what a session keeps is part of what it holds"
-        );
-        held.sequence += 1;
-        let mut acquired = Acquired::Already;
-        if to != from {
-            if to.is_range() && !from.is_range() {
-                self.ranges.fetch_add(1, Ordering::SeqCst);
-            }
-            held.changed(&key.resource, Some(from), Some(to));
-            acquired = Acquired::Converted { from };
-        }
-        LockOutcome {
-            acquired,
-            waited: how.waited,
-            escalate: false,
-        }
-    }
-
-    /// `record` where the owner holds nothing on the resource, or is to hold nothing.
-    fn record_first(
-        &self,
-        held: &mut owner::Held,
-        entity: &Entity,
-        key: &Key,
-        mode: LockMode,
-        duration: LockDuration,
-        how: Granted,
-    ) -> LockOutcome {
-        let mut outcome = LockOutcome {
-            acquired: Acquired::New,
-            waited: how.waited,
-            escalate: false,
-        };
-        if duration == LockDuration::Instant {
-            if how.strong {
-                self.intents.withdraw(key);
-            }
-            outcome.acquired = Acquired::Instant;
-            return outcome;
-        }
-        debug_assert!(
-            !(how.private && how.strong),
-            "a strong lock is in a table, never in its owner's list alone"
-        );
-        debug_assert!(
-            !how.private || is_weak(&key.resource, mode),
-            "only weak locks stay in their owner's list: {mode:?}"
-        );
-        held.sequence += 1;
-        let lock = HeldLock {
-            mode,
-            session: (duration == LockDuration::Session).then_some(mode),
-            entity: *entity,
-            sequence: held.sequence,
-            private: how.private,
-            strong: how.strong,
-        };
-        held.locks.insert(*key, lock);
-        held.changed(&key.resource, None, Some(mode));
-        if mode.is_range() {
-            self.ranges.fetch_add(1, Ordering::SeqCst);
-        }
-        if entity.object.0 != 0 && key.resource.is_fine() {
-            outcome.escalate = held.count_fine(key.resource.db(), entity.object);
-            outcome.escalate |= self.grew(held);
-        }
-        outcome
-    }
-
     /// Ends a wait of `owner`, and every wait it starts until its `clear_cancel`.
     pub fn cancel(&self, owner: &LockOwner) {
         owner.0.cancelled.store(true, Ordering::SeqCst);
@@ -739,31 +640,6 @@ impl LockManager {
             deadlocks: self.deadlocks.load(Ordering::Relaxed),
             escalations: self.escalations.load(Ordering::Relaxed),
         }
-    }
-}
-
-/// Tells of a lock that was granted.
-#[inline]
-fn report_grant(
-    owner: &LockOwner,
-    entity: &Entity,
-    key: &Key,
-    how: (LockMode, LockDuration),
-    waited: Duration,
-) {
-    if reporting::grants_are_wanted() {
-        reporting::acquired(owner, entity, &key.resource, how, waited);
-    }
-    if how.1 == LockDuration::Instant && reporting::releases_are_wanted() {
-        let lock = HeldLock {
-            mode: how.0,
-            session: None,
-            entity: *entity,
-            sequence: 0,
-            private: false,
-            strong: false,
-        };
-        reporting::released(owner, &key.resource, &lock);
     }
 }
 

@@ -103,8 +103,9 @@ fn a_scan_waits_for_who_changes_a_row_far_from_its_home() {
     });
 }
 
-/// A writer whose changes never last, and a reader beside it; what the reader has seen that was never committed.
-fn read_during_writes(seed: u64, hint: LockHint) -> (usize, usize) {
+/// A writer whose changes never last, and beside it `threads` of one reader; what they have seen that was never committed,
+/// and how often nothing.
+fn read_during_writes(seed: u64, hint: LockHint, threads: usize) -> (usize, usize) {
     Simulation::new(seed).run(move |sim| {
         let env = duramen_os::Env::with_disk(sim.disk());
         let engine = engine(&env, 4 << 20);
@@ -123,27 +124,46 @@ fn read_during_writes(seed: u64, hint: LockHint) -> (usize, usize) {
                 }
             }
         });
-        let (mut dirty, mut missed) = (0, 0);
-        for _ in 0..120 {
-            let tx = begin(&engine, 53);
-            match heap.fetch(&tx, &home, hint).unwrap() {
-                Some(row) if row[1] == text(b'b', 3000) => {}
-                Some(_) => dirty += 1,
-                None => missed += 1,
-            }
-            engine.commit(&tx, None).unwrap();
-            thread::sleep(Duration::from_micros(20));
-        }
+        let tx = Arc::new(begin(&engine, 53));
+        let readers: Vec<_> = (0..threads)
+            .map(|_| {
+                let (tx, heap, home) = (tx.clone(), heap.clone(), home.clone());
+                thread::spawn("reader", move || {
+                    let (mut dirty, mut missed) = (0, 0);
+                    for _ in 0..120 {
+                        match heap.fetch(&tx, &home, hint).unwrap() {
+                            Some(row) if row[1] == text(b'b', 3000) => {}
+                            Some(_) => dirty += 1,
+                            None => missed += 1,
+                        }
+                        thread::sleep(Duration::from_micros(20));
+                    }
+                    (dirty, missed)
+                })
+            })
+            .collect();
+        let seen = readers.into_iter().map(|r| r.join().expect("a reader"));
+        let seen = seen.fold((0, 0), |sum, seen| (sum.0 + seen.0, sum.1 + seen.1));
         writer.join().expect("the writer");
+        engine.commit(&tx, None).unwrap();
         db.close().unwrap();
-        (dirty, missed)
+        seen
     })
 }
 
 #[test]
 fn a_row_found_by_its_rid_is_read_committed() {
     for seed in seeds(1, 30) {
-        let seen = read_during_writes(seed, LockHint::Read);
+        let seen = read_during_writes(seed, LockHint::Read, 1);
+        assert_eq!(seen, (0, 0), "seed {seed}");
+    }
+}
+
+/// One of the threads takes the lock, and gives it back while another still reads under it.
+#[test]
+fn threads_that_share_a_lock_read_committed_rows() {
+    for seed in seeds(1, 60) {
+        let seen = read_during_writes(seed, LockHint::Read, 3);
         assert_eq!(seen, (0, 0), "seed {seed}");
     }
 }
@@ -152,7 +172,7 @@ fn a_row_found_by_its_rid_is_read_committed() {
 fn who_reads_without_locks_follows_a_row_that_moves() {
     let mut seen = 0;
     for seed in seeds(1, 30) {
-        let (dirty, missed) = read_during_writes(seed, LockHint::None);
+        let (dirty, missed) = read_during_writes(seed, LockHint::None, 1);
         assert_eq!(missed, 0, "seed {seed}");
         seen += dirty;
     }

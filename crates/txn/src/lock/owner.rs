@@ -178,6 +178,8 @@ pub(super) struct OwnerState {
     /// A table on which IX or more is held, packed; 0: look into `held`. Set and cleared under its mutex, by those who
     /// work for the owner; so whoever of them finds its table here need not take it.
     intent: Arc<AtomicU64>,
+    /// See [`LockOwner::given_back`].
+    pub given_back: AtomicU64,
     /// Held by the one thread of the owner that waits.
     pub turn: Mutex<()>,
     /// Set and cleared only under the lock of the partition that holds the request.
@@ -221,6 +223,7 @@ impl LockOwner {
             transaction: AtomicU64::new(0),
             drafts: Default::default(),
             cancelled: AtomicBool::new(false),
+            given_back: AtomicU64::new(0),
             turn: Mutex::ranked(Rank::LockTurn, ()),
             waiting: Mutex::ranked(Rank::OwnerWaiting, None),
             before_wait: OnceLock::new(),
@@ -362,6 +365,12 @@ impl LockOwner {
     /// The mode held on `resource`.
     pub fn holds(&self, resource: &Resource) -> Option<LockMode> {
         self.mode_on(&Key::of(resource))
+    }
+
+    /// How many locks the owner's threads have given back before their transaction's end. Who joined a lock that another
+    /// thread had taken was under it all the time if this is as it was before he asked.
+    pub fn given_back(&self) -> u64 {
+        self.0.given_back.load(Ordering::SeqCst)
     }
 
     pub(super) fn mode_on(&self, key: &Key) -> Option<LockMode> {

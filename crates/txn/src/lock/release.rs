@@ -28,6 +28,8 @@ impl LockManager {
             return;
         }
         held.locks.remove(&key);
+        // Before anybody else can have it.
+        owner.0.given_back.fetch_add(1, Ordering::SeqCst);
         if lock.entity.object.0 != 0 && resource.is_fine() {
             held.uncount_fine(resource.db(), lock.entity.object);
         }

@@ -6,7 +6,8 @@
 //! 3. Conversions stand before new requests; within each class the order is that of arrival. [assert: table/3]
 //! 4. A resource without grants and requests has no entry. [assert: table/4]
 //!
-//! Several threads of an owner may ask at once: a grant is joined, never replaced.
+//! Several threads of an owner may ask at once: a grant is joined, never replaced; whoever gives it back gives all of it
+//! back. So one that slept looks whether its grant is there still ([`Table::has_granted`]).
 //!
 //! A new request may pass queued ones that it is compatible with: that delays none of them.
 
@@ -316,6 +317,13 @@ impl Table {
                 free
             }
         }
+    }
+
+    /// Whether the owner still has what was granted.
+    pub fn has_granted(&self, ask: &Ask<'_>) -> bool {
+        let holders = self.map.get(ask.key);
+        let mut grants = holders.into_iter().flat_map(Holders::grants);
+        grants.any(|g| g.owner == *ask.owner && g.mode.covers(ask.mode))
     }
 
     /// Queues a request that `try_grant` has just refused (under the same hold of the partition's lock). Gives also

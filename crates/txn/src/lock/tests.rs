@@ -649,6 +649,90 @@ fn threads_of_one_owner_share_their_intents() {
     }
 }
 
+/// Several threads of one owner read rows that others change: whoever was granted a row, or joined the lock of another
+/// thread that nobody gave back since, has it in the table; and what is given back is given back whole.
+#[test]
+fn threads_of_one_owner_share_the_locks_of_rows() {
+    let (mut joined, mut shared) = (0, 0);
+    for seed in seeds(1, 200) {
+        (joined, shared) = Simulation::new(seed).run(move |_| {
+            let m = Arc::new(LockManager::new());
+            let readers = m.owner(SessionId(51));
+            let has = |m: &LockManager, readers: &LockOwner, resource: Resource| {
+                m.snapshot().iter().any(|l| {
+                    l.owner == readers.id()
+                        && l.resource == resource
+                        && l.status == LockStatus::Grant
+                        && l.mode.covers(S)
+                })
+            };
+            let reading: Vec<_> = (0..3)
+                .map(|n| {
+                    let (m, readers) = (Arc::clone(&m), readers.clone());
+                    thread::spawn("reader", move || {
+                        let mut dice = Rng::new(seed * 31 + n);
+                        let (mut joined, mut shared) = (0, 0);
+                        for _ in 0..12 {
+                            let resource = row(dice.below(2));
+                            let given_back = readers.given_back();
+                            let got = m.lock(&readers, &resource, S, Normal, None);
+                            let got = got.expect("granted").acquired;
+                            if dice.one_in(2) {
+                                thread::sleep(Duration::from_millis(dice.below(3)));
+                            }
+                            if got == Acquired::New {
+                                assert!(has(&m, &readers, resource), "seed {seed}");
+                                m.unlock(&readers, &resource, S);
+                                continue;
+                            }
+                            joined += 1;
+                            let holds = has(&m, &readers, resource);
+                            if readers.given_back() == given_back {
+                                assert!(holds, "seed {seed}");
+                                shared += 1;
+                            }
+                        }
+                        (joined, shared)
+                    })
+                })
+                .collect();
+            let writing: Vec<_> = (0..2)
+                .map(|n| {
+                    let m = Arc::clone(&m);
+                    thread::spawn("writer", move || {
+                        let mut dice = Rng::new(seed * 37 + n);
+                        let writer = m.owner(SessionId(60 + n as u16));
+                        for _ in 0..8 {
+                            let limit = Some(Duration::from_millis(dice.below(6)));
+                            let got = m.lock(&writer, &row(dice.below(2)), X, Normal, limit);
+                            thread::sleep(Duration::from_millis(dice.below(2)));
+                            check_grants(&m, seed);
+                            assert!(matches!(got, Ok(_) | Err(LockError::Timeout)), "{got:?}");
+                            m.release_all(&writer);
+                        }
+                    })
+                })
+                .collect();
+            let (mut joined, mut shared) = (joined, shared);
+            for t in reading {
+                let (j, s) = t.join().expect("no panic");
+                joined += j;
+                shared += s;
+            }
+            for t in writing {
+                t.join().expect("no panic");
+            }
+            let left = m.snapshot();
+            assert!(left.is_empty(), "seed {seed}: {left:?}");
+            (joined, shared)
+        });
+    }
+    assert!(
+        joined > shared && shared > 0,
+        "{joined} joined, {shared} to the end"
+    );
+}
+
 #[test]
 fn real_threads_transfer_without_loss() {
     // Each thread locks two accounts in random order and moves money; victims try again. The sum stays.
