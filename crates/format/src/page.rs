@@ -76,6 +76,7 @@ pub(crate) fn kind_of(status_a: u8) -> u8 {
 
 /// Length of the record at the start of `b`, version tag included; `pminlen` is the page's (index rows have no length
 /// of their own).
+#[inline]
 pub fn record_len(b: &[u8], pminlen: u16) -> FormatResult<usize> {
     let status = *b.first().ok_or(FormatError::Corrupt("record (empty)"))?;
     let fixed_end = match kind_of(status) {

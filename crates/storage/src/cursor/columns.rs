@@ -4,9 +4,11 @@
 //! a look of its own: every row is taken as it stands, and no lock is asked for or the page is quiet. Other pages go row
 //! by row, and their rows are taken apart afterwards.
 
+use std::ops::Range;
+
 use duramen_base::SqlResult;
 use duramen_format::layout::ColumnLayout;
-use duramen_format::page::record_kind;
+use duramen_format::page::{PageRef, record_kind};
 use duramen_format::row::{Field, Parts, field};
 use duramen_format::values::value_of;
 use duramen_format::{FormatError, FormatResult, RowRef};
@@ -80,29 +82,19 @@ impl Cursor {
         (from, to): (u16, u16),
         sink: &mut Sink<'_>,
     ) -> SqlResult<()> {
-        let count = to.saturating_sub(from);
-        let mut rows = Vec::with_capacity(usize::from(count));
-        let mut ghosts = 0;
-        let mut last = None;
-        for i in 0..count {
-            let slot = match self.spec.forward {
-                true => from + i,
-                false => to - 1 - i,
-            };
-            let row = p.row(slot)?;
-            last = Some(row);
-            match row.is_ghost() {
-                true => ghosts += 1,
-                false => rows.push(row),
-            }
+        if to <= from {
+            return Ok(());
         }
+        let forward = self.spec.forward;
+        let mut rows = Vec::with_capacity(usize::from(to - from));
+        // What is wrong with a page gets its error once, not a look at each row.
+        let ghosts = p.sound(rows_of(&p, (from, to), forward, &mut rows))?;
         sink.take(rowset, p, &rows, &[])?;
         if ghosts > 0 {
             duramen_observe::count(Counter::SkippedGhostedRecords, ghosts);
         }
-        if let Some(row) = last {
-            self.last = Some(rowset.keys().of_leaf(&rowset.def.layout, row)?);
-        }
+        let last = p.row(if forward { to - 1 } else { from })?;
+        self.last = Some(rowset.keys().of_leaf(&rowset.def.layout, last)?);
         Ok(())
     }
 
@@ -175,8 +167,10 @@ impl Sink<'_> {
                 parts.iter().for_each(|_| column.push_null());
                 continue;
             };
-            if c.leaf_offset > 0 && !c.uniquifier {
-                let cells = parts.iter().map(|p| page.sound(fixed_cell(p, c)));
+            if c.leaf_offset > 0 && !c.uniquifier && c.ty.id != TypeId::Bit {
+                let place = c.leaf_offset as usize;
+                let place = place..place + c.ty.fixed_bytes();
+                let cells = parts.iter().map(|p| fixed_cell(page, p, c, &place));
                 column.append_fixed(&c.ty, cells)?;
                 continue;
             }
@@ -201,25 +195,38 @@ impl Sink<'_> {
     }
 }
 
-/// The bytes of a fixed-length cell; `None` for NULL.
+/// The rows of the slots from `from` to before `to`, upwards or downwards; gives how many ghosts there were.
+fn rows_of<'a>(
+    page: &PageRef<'a>,
+    (from, to): (u16, u16),
+    forward: bool,
+    rows: &mut Vec<RowRef<'a>>,
+) -> FormatResult<u64> {
+    let mut ghosts = 0;
+    for i in 0..to - from {
+        let slot = if forward { from + i } else { to - 1 - i };
+        let row = page.expect_record(slot)?;
+        match row.is_ghost() {
+            true => ghosts += 1,
+            false => rows.push(row),
+        }
+    }
+    Ok(ghosts)
+}
+
+/// The bytes of a fixed-length cell that is no bit; `None` for NULL.
 #[inline]
-fn fixed_cell<'a>(parts: &Parts<'a>, c: &ColumnLayout) -> FormatResult<Option<&'a [u8]>> {
+fn fixed_cell<'a>(
+    page: PageAt<'_>,
+    parts: &Parts<'a>,
+    c: &ColumnLayout,
+    place: &Range<usize>,
+) -> SqlResult<Option<&'a [u8]>> {
     if parts.is_null(c) {
         return Ok(None);
     }
-    let at = c.leaf_offset as usize;
-    if c.ty.id == TypeId::Bit {
-        let byte = parts.row.get(at);
-        let byte = byte.ok_or(FormatError::Corrupt("column offset"))?;
-        let set: &'static [u8] = if byte >> (c.bitpos & 7) & 1 == 1 {
-            &[1]
-        } else {
-            &[0]
-        };
-        return Ok(Some(set));
+    match parts.row.get(place.clone()) {
+        Some(cell) => Ok(Some(cell)),
+        None => Err(page.corrupt(FormatError::Corrupt("row (too short for a column)"))),
     }
-    let bytes = parts.row.get(at..at + c.ty.fixed_bytes());
-    bytes
-        .map(Some)
-        .ok_or(FormatError::Corrupt("row (too short for a column)"))
 }
