@@ -1,10 +1,11 @@
 //! `cargo xtask sim`: crash and recovery of the whole engine under the simulator, one process a processor.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
 use crate::planted;
-use crate::record::{self, Ran};
+use crate::record::{self, Figure, Ran};
 use crate::root;
 use crate::test::Tally;
 
@@ -228,11 +229,39 @@ fn seeds(words: &[&str]) -> Ran {
         ok &= passed;
         figures.extend(reported);
     }
+    let (seldom, figures) = figures
+        .into_iter()
+        .partition::<Vec<_>, _>(|f| f.what.starts_with(SELDOM));
+    for cell in too_seldom(&seldom, processes as usize) {
+        println!("FAILED too {cell}");
+        ok = false;
+    }
     let figures = record::added(&figures, processes as usize).unwrap_or_else(|why| {
         eprintln!("no figures: {why}");
         Vec::new()
     });
     (ok, figures)
+}
+
+/// What a process of a long run says of a cell of its matrix to which it has come less often than the whole run has to.
+const SELDOM: &str = "seldom: ";
+
+/// The cells to which all processes together have come less often than 100 times. One that does not name a cell has come
+/// there as often by itself.
+fn too_seldom(seldom: &[Figure], processes: usize) -> Vec<String> {
+    const LEAST: u64 = 100;
+    let hits = |f: &Figure| f.figure.split(' ').next()?.parse::<u64>().ok();
+    let mut cells: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for f in seldom {
+        cells.entry(&f.what).or_default().extend(hits(f));
+    }
+    let all = cells
+        .into_iter()
+        .filter(|(_, hits)| hits.len() == processes);
+    all.map(|(cell, hits)| (cell, hits.iter().sum::<u64>()))
+        .filter(|(_, sum)| *sum < LEAST)
+        .map(|(cell, sum)| format!("{cell}, {sum} times"))
+        .collect()
 }
 
 fn build() -> bool {
@@ -260,7 +289,25 @@ fn value(words: &[&str], flag: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::has_row;
+    use super::{Figure, has_row, too_seldom};
+
+    #[test]
+    fn a_cell_is_seldom_where_all_have_come_there_too_seldom() {
+        let said = |what: &str, hits: u64| Figure {
+            what: format!("seldom: {what}"),
+            figure: format!("{hits} times"),
+            command: None,
+        };
+        let seldom = [
+            said("A / kill", 60),
+            said("B / kill", 40),
+            said("A / kill", 39),
+            said("B / kill", 60),
+            // The other has come to this one a hundred times.
+            said("C / kill", 3),
+        ];
+        assert_eq!(too_seldom(&seldom, 2), ["seldom: A / kill, 99 times"]);
+    }
 
     #[test]
     fn only_whole_runs_have_a_row() {

@@ -182,14 +182,14 @@ impl Matrix {
         idle.map(|(_, kind)| kind.name).collect()
     }
 
-    /// Cells that were hit less often than this and are possible.
-    pub fn thin(&self, least: u64) -> Vec<String> {
+    /// Cells that were hit less often than this and are possible, and how often.
+    pub fn thin(&self, least: u64) -> Vec<(String, u64)> {
         let mut out = Vec::new();
         for (k, kind) in kinds::KINDS.iter().enumerate() {
             for (e, (ending, name)) in ENDINGS.iter().enumerate() {
                 let cell = self.cell(k, e);
                 if cell < least && kind.impossible(*ending).is_none() {
-                    out.push(format!("{} ({}) / {name}: {cell}", kind.name, kind.row));
+                    out.push((format!("{} ({}) / {name}", kind.name, kind.row), cell));
                 }
             }
         }
