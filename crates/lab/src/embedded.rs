@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use crate::sql::Address;
@@ -88,14 +88,10 @@ impl Embedded {
     /// Starts the server over what is there; the time until it is ready.
     pub fn start(&mut self) -> Result<Duration, String> {
         let began = Instant::now();
-        self.address.port = free_port()?;
         let mut command = Command::new(&self.program);
         command
-            .args([
-                "serve",
-                "--listen",
-                &format!("127.0.0.1:{}", self.address.port),
-            ])
+            // It chooses its port itself: one that was free a moment ago may be another's.
+            .args(["serve", "--listen", "127.0.0.1:0"])
             .arg("--data-dir")
             .arg(self.root.join("data"))
             .args(["--log-profile", self.settings.profile])
@@ -120,16 +116,27 @@ impl Embedded {
         if let Some(out) = child.stdout.take() {
             std::thread::spawn(move || watch(BufReader::new(out), &sender));
         }
-        if let Some(err) = child.stderr.take() {
+        let complaints = child.stderr.take().map(|err| {
             // Read to its end, or the server would block on a full pipe.
-            std::thread::spawn(move || BufReader::new(err).lines().map_while(Result::ok).count());
-        }
+            std::thread::spawn(move || BufReader::new(err).lines().map_while(Result::ok).last())
+        });
         self.child = Some(child);
         match receiver.recv_timeout(START_LIMIT) {
-            Ok(()) => Ok(began.elapsed()),
-            Err(_) => {
+            Ok(port) => {
+                self.address.port = port;
+                Ok(began.elapsed())
+            }
+            Err(RecvTimeoutError::Timeout) => {
                 self.kill();
-                Err("the server does not get ready".to_owned())
+                Err(format!("the server is not ready after {START_LIMIT:?}"))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.kill();
+                let last = complaints.and_then(|c| c.join().ok().flatten());
+                Err(format!(
+                    "the server has ended: {}",
+                    last.unwrap_or_default()
+                ))
             }
         }
     }
@@ -173,26 +180,20 @@ impl Drop for Embedded {
     }
 }
 
-/// Tells when the server is ready, and reads on so that it never blocks.
-fn watch(out: impl BufRead, sender: &mpsc::Sender<()>) {
+/// Tells on which port the server is ready, and reads on so that it never blocks.
+fn watch(out: impl BufRead, sender: &mpsc::Sender<u16>) {
     for line in out.lines().map_while(Result::ok) {
-        if line.contains(READY) {
-            let _ = sender.send(());
+        if line.contains(READY)
+            && let Some(port) = line.trim_end_matches(')').rsplit(':').next()
+            && let Ok(port) = port.parse()
+        {
+            let _ = sender.send(port);
         }
     }
 }
 
 fn on_off(value: bool) -> &'static str {
     if value { "on" } else { "off" }
-}
-
-/// A port that nobody listens on now.
-fn free_port() -> Result<u16, String> {
-    let socket = std::net::TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
-    socket
-        .local_addr()
-        .map(|a| a.port())
-        .map_err(|e| e.to_string())
 }
 
 fn now_ns() -> u128 {
