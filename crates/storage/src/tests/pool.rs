@@ -95,27 +95,30 @@ fn a_lower_limit_gives_memory_back() {
 /// The hot pages of a table survive the scan of another that is larger than the pool.
 #[test]
 fn a_scan_does_not_throw_out_what_is_used_all_the_time() {
-    let disk = SimDisk::new(5);
-    let engine = engine(&disk.env(), 200 * (PAGE_BYTES as u64 + 128));
-    let db = create(&engine).unwrap();
-    fill(&engine, &db, 0..700);
-    let mut at = time::now();
-    for _ in 0..5 {
-        at += Duration::from_secs(2);
-        engine.lazy_step(at).unwrap();
-        assert!((0..60).all(|id| fetch(&engine, &db, id)));
-    }
-    let tx = begin(&engine, 62);
-    assert_eq!(all(&db.rowset(&clustered()), &tx).len(), 700);
-    engine.commit(&tx, None).unwrap();
-    disk.add_fault(Fault {
-        op: DiskOp::Read,
-        path: Some("/data/t.mdf".into()),
-        nth: 1,
-        error: IoError::device("read"),
-        lasting: true,
+    // In a world of its own: how often a page is used is told by the clock.
+    Simulation::new(5).run(|sim| {
+        let engine = engine(&sim.env(), 200 * (PAGE_BYTES as u64 + 128));
+        let db = create(&engine).unwrap();
+        fill(&engine, &db, 0..700);
+        for _ in 0..5 {
+            thread::sleep(Duration::from_secs(2));
+            engine.lazy_step(time::now()).unwrap();
+            assert!((0..60).all(|id| fetch(&engine, &db, id)));
+        }
+        let tx = begin(&engine, 62);
+        assert_eq!(all(&db.rowset(&clustered()), &tx).len(), 700);
+        engine.commit(&tx, None).unwrap();
+        sim.disk().add_fault(Fault {
+            op: DiskOp::Read,
+            path: Some("/data/t.mdf".into()),
+            nth: 1,
+            error: IoError::device("read"),
+            lasting: true,
+        });
+        assert!((0..60).all(|id| fetch(&engine, &db, id)), "read again");
+        sim.disk().clear_faults();
+        db.close().unwrap();
     });
-    assert!((0..60).all(|id| fetch(&engine, &db, id)), "read again");
 }
 
 /// Frames are put in order to be written down while they change their pages and become dirty anew: no sort may ask twice
