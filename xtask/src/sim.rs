@@ -246,21 +246,24 @@ fn seeds(words: &[&str]) -> Ran {
 /// What a process of a long run says of a cell of its matrix to which it has come less often than the whole run has to.
 const SELDOM: &str = "seldom: ";
 
-/// The cells to which all processes together have come less often than 100 times. One that does not name a cell has come
+/// The cells to which all processes together have come less often than they had to. One that does not name a cell has come
 /// there as often by itself.
 fn too_seldom(seldom: &[Figure], processes: usize) -> Vec<String> {
-    const LEAST: u64 = 100;
-    let hits = |f: &Figure| f.figure.split(' ').next()?.parse::<u64>().ok();
-    let mut cells: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    // `37 of 100`
+    let counts = |f: &Figure| -> Option<(u64, u64)> {
+        let (hits, least) = f.figure.split_once(" of ")?;
+        Some((hits.parse().ok()?, least.parse().ok()?))
+    };
+    let mut cells: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
     for f in seldom {
-        cells.entry(&f.what).or_default().extend(hits(f));
+        cells.entry(&f.what).or_default().extend(counts(f));
     }
-    let all = cells
+    cells
         .into_iter()
-        .filter(|(_, hits)| hits.len() == processes);
-    all.map(|(cell, hits)| (cell, hits.iter().sum::<u64>()))
-        .filter(|(_, sum)| *sum < LEAST)
-        .map(|(cell, sum)| format!("{cell}, {sum} times"))
+        .filter(|(_, said)| said.len() == processes)
+        .map(|(cell, said)| (cell, said.iter().map(|s| s.0).sum::<u64>(), said[0].1))
+        .filter(|(_, hits, least)| hits < least)
+        .map(|(cell, hits, least)| format!("{cell}, {hits} of {least}"))
         .collect()
 }
 
@@ -295,7 +298,7 @@ mod tests {
     fn a_cell_is_seldom_where_all_have_come_there_too_seldom() {
         let said = |what: &str, hits: u64| Figure {
             what: format!("seldom: {what}"),
-            figure: format!("{hits} times"),
+            figure: format!("{hits} of 100"),
             command: None,
         };
         let seldom = [
@@ -306,7 +309,7 @@ mod tests {
             // The other has come to this one a hundred times.
             said("C / kill", 3),
         ];
-        assert_eq!(too_seldom(&seldom, 2), ["seldom: A / kill, 99 times"]);
+        assert_eq!(too_seldom(&seldom, 2), ["seldom: A / kill, 99 of 100"]);
     }
 
     #[test]

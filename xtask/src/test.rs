@@ -117,7 +117,7 @@ fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// A program of tests that says nothing for so long hangs: the longest test takes two minutes.
+/// A program of tests that says nothing for so long hangs: all of them together take a quarter of an hour.
 const SILENCE: Duration = Duration::from_secs(600);
 
 /// Runs the tests of the workspace in the simulator's profile, with every assertion alive, and adds up the `test result:` lines.

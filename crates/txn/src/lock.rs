@@ -425,8 +425,8 @@ impl LockManager {
     ) -> Result<LockOutcome, LockError> {
         let _turn = owner.0.turn.lock();
         let key = Key::of(resource);
-        let began = reporting::grants_are_wanted().then(time::now);
-        let mut waited = false;
+        let began = time::now();
+        let (mut waited, mut left) = (false, timeout);
         loop {
             let before = owner.mode_on(&key);
             let ask = ask(owner, entity, &key, mode, duration, before);
@@ -434,7 +434,7 @@ impl LockManager {
             if strong {
                 self.announce(&key);
             }
-            let result = self.wait_for(&ask, timeout);
+            let result = self.wait_for(&ask, left);
             if strong && result.is_err() {
                 self.intents.withdraw(&key);
             }
@@ -446,6 +446,7 @@ impl LockManager {
                 if strong {
                     self.intents.withdraw(&key);
                 }
+                left = timeout.map(|limit| limit.saturating_sub(began.elapsed()));
                 continue;
             }
             // While this thread waited another of the owner's may have entered the lock as a private one. It joins the
@@ -457,8 +458,7 @@ impl LockManager {
                 strong,
             };
             let outcome = self.record(&mut held, entity, &key, mode, duration, how);
-            let took = began.map_or(Duration::ZERO, |at| at.elapsed());
-            report_grant(owner, entity, &key, (mode, duration), took);
+            report_grant(owner, entity, &key, (mode, duration), began.elapsed());
             return Ok(outcome);
         }
     }

@@ -232,10 +232,10 @@ fn run_sql(o: &Options) -> u64 {
         if o.step > 1 {
             // Whoever started the others adds.
             thin.iter()
-                .for_each(|(cell, hits)| println!("figure\tseldom: {cell}\t{hits} times"));
+                .for_each(|(cell, hits)| println!("figure\tseldom: {cell}\t{hits} of {LEAST}"));
         } else {
             thin.iter()
-                .for_each(|(cell, hits)| println!("FAILED too seldom: {cell}, {hits} times"));
+                .for_each(|(cell, hits)| println!("FAILED too seldom: {cell}, {hits} of {LEAST}"));
             failures += thin.len() as u64;
         }
     }
